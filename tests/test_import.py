@@ -15,7 +15,7 @@ import pyarrow as pa
 import drawstring
 from drawstring import creation, entry, storage, table
 from drawstring.base import java_compat
-from drawstring.base.lazy import Later
+from drawstring.base.lazy import LazyImport
 from drawstring.engine import local
 from drawstring.txn import table_context
 
@@ -51,7 +51,7 @@ def test_opening_a_table_loads_neither_pandas_nor_what_reads_writes_and_maintain
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
     assert {"table", "timeline"} <= rooms
     assert {"write", "metadata", "filegroups", "index", "expressions"}.isdisjoint(rooms)
-    assert {"drawstring.query.planner", "drawstring.services.cleaning"}.isdisjoint(loaded)
+    assert {"drawstring.query.planner", "drawstring.services.clean"}.isdisjoint(loaded)
     assert {"pandas", "pyarrow.dataset", "pyarrow.parquet"}.isdisjoint(loaded)
 
 
@@ -72,7 +72,7 @@ def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
         assert seen
         for name, value in seen.items():
             found = defined[name]
-            assert (found.load() if isinstance(found, Later) else found) is value
+            assert (found.load() if isinstance(found, LazyImport) else found) is value
 
 
 def test_a_change_by_an_expression_loads_the_parser_before_it_takes_the_table_lock() -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError, errors_at
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.config.keywords import with_keywords
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_scope
@@ -37,7 +37,7 @@ from drawstring.txn.table_context import TableContext
 if TYPE_CHECKING:
     from drawstring.index.bucket import BucketCounts, encode_counts
 else:
-    import_later(
+    lazy_import(
         globals(),
         BucketCounts="drawstring.index.bucket:BucketCounts",
         encode_counts="drawstring.index.bucket:encode_counts",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drawstring.base.errors import NoTableError, errors_at
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
 from drawstring.storage import open_storage
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from drawstring.config.options.write_options import default_options
     from drawstring.query.table_state import table_above
 else:
-    import_later(
+    lazy_import(
         globals(),
         table_options="drawstring.config.options.read_options:table_options",
         default_options="drawstring.config.options.write_options:default_options",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, no_text
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.model.instant import HOLD_HOURS
 from drawstring.query.policies import NEWEST, Holes, OnCleaned, policy_of, start_of
 from drawstring.table_api.calls import Columns, Options, TableCalls
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     _AtOnce: TypeAlias = Callable[[TableContext, WriteOptions, _Watch], CommitResult | None]
     _Planned: TypeAlias = Callable[[TableContext, str, WriteOptions, _Watch], CommitResult | None]
 else:
-    import_later(
+    lazy_import(
         globals(),
         TableServices="drawstring.table_api.services:TableServices",
         TableIndexes="drawstring.table_api.indexes:TableIndexes",

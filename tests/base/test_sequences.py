@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drawstring.base.lazy import LazySequence, mapped
+from drawstring.base.lazy import LazySequence, lazy_map
 
 
 def test_an_element_is_made_when_it_is_asked_for() -> None:
@@ -14,7 +14,7 @@ def test_an_element_is_made_when_it_is_asked_for() -> None:
         made.append(number)
         return 10 * number
 
-    items = mapped(str, LazySequence(4, make))
+    items = lazy_map(str, LazySequence(4, make))
     assert (len(items), made) == (4, [])
     assert (items[1], items[-1], items[1:3]) == ("10", "30", ["10", "20"])
     assert made == [1, 3, 1, 2]
@@ -32,4 +32,4 @@ def test_a_lazy_sequence_equals_a_list_of_equal_elements() -> None:
 
 
 def test_of_a_list_each_element_is_made_at_once() -> None:
-    assert mapped(str, [1, 2]) == ["1", "2"]
+    assert lazy_map(str, [1, 2]) == ["1", "2"]

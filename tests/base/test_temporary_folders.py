@@ -63,7 +63,7 @@ def test_folders_that_are_young_in_use_or_of_others_stay(
     above: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_use = TemporaryFolder("spill")
-    monkeypatch.setattr(resources, "_swept", set())
+    monkeypatch.setattr(resources, "_folders_checked", set())
     young, link = above / "drawstring-temporary-spill-young", above / "drawstring-temporary-link"
     others = [above / name for name in ("old-of-others", "drawstring-rides", "drawstring-spill-rides")]
     for each in (young, *others):

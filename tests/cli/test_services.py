@@ -13,7 +13,7 @@ import pytest
 import drawstring
 from drawstring.cli import app
 from drawstring.cli.commands import repair
-from drawstring.cli.output import Began
+from drawstring.cli.output import StepStarted
 from drawstring.txn.transaction import lock_table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.tables import create, locking
@@ -209,7 +209,7 @@ def test_a_change_of_version_tells_how_far_its_compaction_is(
     told: list[tuple[int, int]] = []
 
     @contextmanager
-    def counted(title: str) -> Iterator[Began]:
+    def counted(title: str) -> Iterator[StepStarted]:
         yield lambda what: lambda done, total: told.append((done, total))
 
     monkeypatch.setattr(repair, "progress_bar", counted)

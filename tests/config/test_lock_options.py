@@ -12,7 +12,7 @@ from drawstring.config.keys.concurrency import without_provider
 from drawstring.config.options.read_options import ReadOptions
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.locks.table_lock import provided_lock
+from drawstring.txn.locks.table_lock import provider_lock
 from tests.support.storages import memory
 
 LOCK = "hoodie.write.lock."
@@ -107,9 +107,9 @@ def test_options_of_leases_that_do_nothing_are_told(
     lock = {f"{LOCK}provider": chosen} if chosen else {}
     settings = WriteOptions.parse({**lock, f"{LOCK}storage.validity.timeout.secs": "60"}).locking
     for _ in range(2):
-        provided_lock(LocalStorage(str(tmp_path)), SystemClock(), SystemIds(), settings)
+        provider_lock(LocalStorage(str(tmp_path)), SystemClock(), SystemIds(), settings)
     assert caplog.text.count("hoodie.write.lock.storage.* do nothing") == is_told
-    provided_lock(memory(), SystemClock(), SystemIds(), WriteOptions.parse(dict(settings.given)).locking)
+    provider_lock(memory(), SystemClock(), SystemIds(), WriteOptions.parse(dict(settings.given)).locking)
     assert caplog.text.count("do nothing on memory:") == (chosen == "in_process")
 
 

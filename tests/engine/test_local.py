@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.engine.group import ahead, contiguous_groups, first_batches, split_by
+from drawstring.engine.group import contiguous_groups, first_batches, grouped_ahead, split_by
 from drawstring.engine.local import LocalEngine, ordered_map
 from drawstring.engine.spill import SpillingGroups
 from drawstring.model.files import TaskContext
@@ -270,7 +270,7 @@ def test_small_groups_are_known_ahead_and_a_large_one_streams() -> None:
     stream = iter([*small, batch, batch, batch, *batches_of([[("lima", 4)], [("lima", 5)]])])
     lists = [
         [(city, sum(map(len, rows))) for (city,), rows in groups]
-        for groups in ahead(contiguous_groups(stream, ("city",)))
+        for groups in grouped_ahead(contiguous_groups(stream, ("city",)))
     ]
     assert lists == [[("oslo", 2), ("bern", 1), ("rome", 60_000)], [("lima", 2)]]
 

@@ -11,7 +11,7 @@ import pytest
 
 from drawstring.filegroups import log_scanner
 from drawstring.formats import log_files
-from drawstring.formats.log_native import FooterMemory, NativeBlock
+from drawstring.formats.log_native import FooterCache, NativeBlock
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -35,9 +35,9 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
 
 
 @pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> FooterMemory:
-    memory = FooterMemory()
-    monkeypatch.setattr(log_scanner, "FOOTERS", memory)
+def memory(monkeypatch: pytest.MonkeyPatch) -> FooterCache:
+    memory = FooterCache()
+    monkeypatch.setattr(log_scanner, "FOOTER_CACHE", memory)
     return memory
 
 
@@ -66,7 +66,7 @@ def noted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, noun: Callabl
 
 
 def test_footers_are_read_by_the_first_query_alone(
-    table: Table, memory: FooterMemory, scanned: list[str], opened: list[str]
+    table: Table, memory: FooterCache, scanned: list[str], opened: list[str]
 ) -> None:
     assert held(table, where="id = '007'") == [("007", "rome", 5, 3.0)]
     assert len(set(scanned)) == len(scanned) == 10
@@ -76,7 +76,7 @@ def test_footers_are_read_by_the_first_query_alone(
     assert len(opened) == 1
 
 
-def test_the_footer_of_a_new_log_file_is_read(table: Table, memory: FooterMemory, scanned: list[str]) -> None:
+def test_the_footer_of_a_new_log_file_is_read(table: Table, memory: FooterCache, scanned: list[str]) -> None:
     held(table, where="id = '007'")
     table.upsert(rides(("007", "rome", 20, 20.0)), options=WITHOUT_SERVICES)
     scanned.clear()
@@ -84,7 +84,7 @@ def test_the_footer_of_a_new_log_file_is_read(table: Table, memory: FooterMemory
     assert len(scanned) == 1
 
 
-def test_footers_of_tables_in_memory_are_read_again(memory: FooterMemory, scanned: list[str]) -> None:
+def test_footers_of_tables_in_memory_are_read_again(memory: FooterCache, scanned: list[str]) -> None:
     table = create(table_type=MOR, version=10, properties=ONE_BUCKET)
     for ts in (1, 2):
         table.upsert(rides(("a", "rome", ts, 1.0)), options=WITHOUT_SERVICES)
@@ -99,7 +99,7 @@ def test_more_footers_than_there_is_room_for_are_forgotten(tmp_path: Path, table
     with storage.open(log.status.path) as file:
         (block,) = log_files.log_blocks(file, log)
     assert isinstance(block, NativeBlock)
-    memory = FooterMemory(bytes_max=16 * 20_000)
+    memory = FooterCache(bytes_max=16 * 20_000)
     logs = [replace(log, status=replace(log.status, modified_ms=number)) for number in range(40)]
     for each in logs:
         memory.keep(storage, each, block)
@@ -115,7 +115,7 @@ def test_a_file_of_another_size_than_listed_is_not_kept(table: Table) -> None:
         (block,) = log_files.log_blocks(file, log)
     assert isinstance(block, NativeBlock)
     memory, longer = (
-        FooterMemory(),
+        FooterCache(),
         replace(log, status=replace(log.status, size_bytes=log.status.size_bytes + 1)),
     )
     memory.keep(storage, longer, block)

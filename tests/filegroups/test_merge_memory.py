@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.filegroups import file_slice_reader, large_log_scanner, sorted_merge
-from drawstring.filegroups.large_log_scanner import MergeMemory
+from drawstring.filegroups.large_log_scanner import MergedLogCache
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
@@ -38,10 +38,10 @@ pytestmark = pytest.mark.usefixtures("small_row_groups")
 
 
 @pytest.fixture(autouse=True)
-def memory(monkeypatch: pytest.MonkeyPatch) -> MergeMemory:
+def memory(monkeypatch: pytest.MonkeyPatch) -> MergedLogCache:
     """What is kept, by this test alone."""
-    kept = MergeMemory()
-    monkeypatch.setattr(file_slice_reader, "MEMORY", kept)
+    kept = MergedLogCache()
+    monkeypatch.setattr(file_slice_reader, "MERGED_LOG_CACHE", kept)
     return kept
 
 
@@ -154,11 +154,11 @@ def test_no_more_is_kept_than_there_is_room_for(
         changed(table, *base_rows())
         changed(table, *base_rows(ts=6))
         read(table, [NOTE])
-    known = [each for each, _ in file_slice_reader.MEMORY._known.values()]
+    known = [each for each, _ in file_slice_reader.MERGED_LOG_CACHE._known.values()]
     assert len(known) == 8
 
-    small = MergeMemory(bytes_max=5 * max(each.size_bytes for each in known))
-    monkeypatch.setattr(file_slice_reader, "MEMORY", small)
+    small = MergedLogCache(bytes_max=5 * max(each.size_bytes for each in known))
+    monkeypatch.setattr(file_slice_reader, "MERGED_LOG_CACHE", small)
     for table in tables:
         read(table, [NOTE])
     opened.clear()
@@ -170,7 +170,7 @@ def test_no_more_is_kept_than_there_is_room_for(
 
 
 def test_sorted_log_files_that_do_not_fit_into_memory_are_not_kept(
-    tmp_path: Path, memory: MergeMemory, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, memory: MergedLogCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 0)
     table = made(tmp_path / "t", **SORTED)
@@ -182,8 +182,8 @@ def test_sorted_log_files_that_do_not_fit_into_memory_are_not_kept(
 
 
 def test_a_slice_that_takes_all_the_room_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = MergeMemory(bytes_max=100)
-    monkeypatch.setattr(file_slice_reader, "MEMORY", small)
+    small = MergedLogCache(bytes_max=100)
+    monkeypatch.setattr(file_slice_reader, "MERGED_LOG_CACHE", small)
     table = made(tmp_path / "t")
     changed(table, *base_rows())
     changed(table, *base_rows(ts=6))
@@ -191,10 +191,10 @@ def test_a_slice_that_takes_all_the_room_is_not_kept(tmp_path: Path, monkeypatch
     assert not small._known
 
 
-def test_tables_in_memory_are_not_kept(memory: MergeMemory) -> None:
+def test_tables_in_memory_are_not_kept(memory: MergedLogCache) -> None:
     table = create(SCHEMA, table_type=MOR, record_key=ORDER, partition_by=[], properties=ONE_BUCKET)
     changed(table, *base_rows())
     changed(table, (5, 1, 6, "a", 777.0, "new"))
     read(table)
     assert not memory._known
-    assert large_log_scanner.MEMORY is not memory
+    assert large_log_scanner.MERGED_LOG_CACHE is not memory

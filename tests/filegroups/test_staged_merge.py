@@ -171,7 +171,7 @@ def test_integer_keys_are_compared_without_their_texts(
 
 
 def test_rows_of_large_row_groups_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late_materialization, "HELD_BYTES_MAX", 0)
+    monkeypatch.setattr(late_materialization, "CACHE_BYTES_MAX", 0)
     table = made()
     model = Model(table)
     history(model, random.Random(9))

@@ -11,7 +11,7 @@ from lance.file import LanceFileWriter
 from pyarrow import orc
 
 from drawstring.formats import lance as lance_read
-from drawstring.formats.data_file import FileForm, Selection, base_footer, open_sink, read_base
+from drawstring.formats.data_file import FileSpec, Selection, base_footer, open_sink, read_base
 from drawstring.formats.orc import reader as orc_read
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage import open_storage
@@ -70,7 +70,7 @@ def test_a_stripe_with_all_rows_is_not_decoded_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ["orc", "lance"])
 def test_the_footer_tells_how_much_memory_the_rows_take(ending: str, tmp_path: Path) -> None:
     storage, schema = open_storage(tmp_path), rows().schema
-    form = FileForm(schema, arrow_to_avro(schema, "row", "hoodie"), "zstd", 0.0)
+    form = FileSpec(schema, arrow_to_avro(schema, "row", "hoodie"), "zstd", 0.0)
     sink = open_sink(storage, f"a.{ending}", form)
     for batch in rows().to_batches():
         sink.write(batch)

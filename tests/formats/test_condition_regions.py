@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.expressions.predicate import parse_where
-from drawstring.formats.predicate_bounds import Axis, ConditionRegions, Spread, literals_in
+from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan, literals_in
 
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -39,7 +39,7 @@ def may_match(where: str | pc.Expression, **ranges: tuple[Any, Any]) -> bool:
     for axis in regions.axes:
         ends = pa.array(ranges[axis.name], SCHEMA.field(axis.name).type)
         first, last = axis.places(ends)
-        spreads[axis.name] = Spread(np.array([first]), np.array([last]), np.array([False]))
+        spreads[axis.name] = RegionSpan(np.array([first]), np.array([last]), np.array([False]))
     return bool(regions.may_match(spreads)[0])
 
 
@@ -99,9 +99,9 @@ def test_nulls_are_a_region_of_their_own() -> None:
     assert regions is not None
     (axis,) = regions.axes
     empty = np.array([1]), np.array([0])
-    assert regions.may_match({"n": Spread(*empty, np.array([True]))})
-    assert not regions.may_match({"n": Spread(*empty, np.array([False]))})
-    assert regions.may_match({"n": Spread.anywhere(axis, 1)})
+    assert regions.may_match({"n": RegionSpan(*empty, np.array([True]))})
+    assert not regions.may_match({"n": RegionSpan(*empty, np.array([False]))})
+    assert regions.may_match({"n": RegionSpan.anywhere(axis, 1)})
 
 
 def test_more_literals_than_regions_leave_out_some_cuts() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.filegroups.columnar_view import DataFiles
-from drawstring.formats.filter import WantedRows
+from drawstring.formats.filter import LogRowSelection
 from drawstring.formats.hfile import encode_hfile
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, HeaderKey
@@ -239,7 +239,7 @@ def test_row_groups_without_the_wanted_keys_are_not_read() -> None:
     file = pa.BufferReader(bytes(whole))
     (block,) = log_blocks(file, named(name))
 
-    found = pa.Table.from_batches(block_rows(file, block, V, WantedRows(pa.array(["0007", "0150"]))))
+    found = pa.Table.from_batches(block_rows(file, block, V, LogRowSelection(pa.array(["0007", "0150"]))))
     assert found.to_pydict() == {"v": [7, 150]}
     with pytest.raises(CorruptTableError):
         list(block_rows(file, block, V))

@@ -40,11 +40,11 @@ def test_a_file_of_long_texts_repeated_is_read_in_small_pieces() -> None:
         numbers += batch["n"].to_pylist()
 
     assert numbers == list(range(20_000))
-    assert most < 2 * reader.UNFOLDED_BYTES_MAX
+    assert most < 2 * reader.EXPANDED_BYTES_MAX
 
 
 def test_texts_and_bytes_come_back_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "UNFOLDED_BYTES_MAX", 1_000)
+    monkeypatch.setattr(reader, "EXPANDED_BYTES_MAX", 1_000)
     texts = [None if n % 7 == 0 else "x" * (n % 300) for n in range(4_000)]
     table = pa.table(
         {

@@ -13,7 +13,7 @@ from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.bloom_footer import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
 from drawstring.formats.parquet import parquet_footer
 from drawstring.formats.parquet.footer import ChunkSource, chunk_source, decode_struct, encode_struct
-from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
+from drawstring.formats.parquet.row_group_copy import can_concat, concat_files
 from drawstring.schema.fields import FILE_NAME
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
@@ -74,8 +74,8 @@ def test_all_rows_are_in_the_new_file_under_its_name(how: dict[str, Any]) -> Non
     put(storage, "b.parquet", rows_of(100, 7), **how)
     put(storage, "c.parquet", rows_of(200, 81), compression="brotli")
     sources = sources_of(storage, "a.parquet", "b.parquet", "c.parquet")
-    assert can_stitch(sources)
-    size = stitch(storage, sources, "new.parquet", "new.parquet", bloom=BloomFilter.DEFAULT_RATE)
+    assert can_concat(sources)
+    size = concat_files(storage, sources, "new.parquet", "new.parquet", bloom=BloomFilter.DEFAULT_RATE)
     assert size == len(storage.read("new.parquet"))
     expected = pa.concat_tables([rows_of(0, 100), rows_of(100, 7), rows_of(200, 81)])
     found = read(storage, "new.parquet")
@@ -95,14 +95,14 @@ def test_a_new_file_can_be_put_together_with_others_again() -> None:
     storage = memory()
     for number in range(3):
         put(storage, f"{number}.parquet", rows_of(10 * number, 10))
-    stitch(
+    concat_files(
         storage,
         sources_of(storage, "0.parquet", "1.parquet"),
         "x.parquet",
         "x",
         bloom=BloomFilter.DEFAULT_RATE,
     )
-    stitch(storage, sources_of(storage, "x.parquet", "2.parquet"), "y.parquet", "y", bloom=False)
+    concat_files(storage, sources_of(storage, "x.parquet", "2.parquet"), "y.parquet", "y", bloom=False)
     found = read(storage, "y.parquet")
     assert found.column(0).to_pylist() == [f"k{each:05}" for each in range(30)]
     assert set(found.column(FILE_NAME).to_pylist()) == {"y"}
@@ -113,7 +113,7 @@ def test_the_column_of_names_stays_where_tables_have_none() -> None:
     storage = memory()
     nothing = pa.nulls(4, pa.string())
     put(storage, "a.parquet", rows_of(0, 4).set_column(1, FILE_NAME, nothing))
-    stitch(storage, sources_of(storage, "a.parquet"), "b.parquet", None, bloom=False)
+    concat_files(storage, sources_of(storage, "a.parquet"), "b.parquet", None, bloom=False)
     assert read(storage, "b.parquet").column(FILE_NAME).null_count == 4
 
 
@@ -121,7 +121,7 @@ def test_files_of_different_schemas_are_not_put_together() -> None:
     storage = memory()
     put(storage, "a.parquet", rows_of(0, 4))
     put(storage, "b.parquet", rows_of(4, 4).append_column("more", pa.array([1, 2, 3, 4])))
-    assert not can_stitch(sources_of(storage, "a.parquet", "b.parquet"))
+    assert not can_concat(sources_of(storage, "a.parquet", "b.parquet"))
 
 
 @pytest.mark.parametrize("cut", [0, 3, 7, 8, 9, 40])
@@ -145,7 +145,7 @@ def test_a_damaged_footer_is_told_or_read_but_never_a_crash() -> None:
         try:
             source = chunk_source(storage, "b.parquet")
             if source is not None:
-                stitch(storage, [source], "c.parquet", "c", bloom=False)
+                concat_files(storage, [source], "c.parquet", "c", bloom=False)
         except CorruptTableError:
             continue
 

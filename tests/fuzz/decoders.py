@@ -18,7 +18,7 @@ from drawstring.config.table.properties import decode_properties
 from drawstring.config.table_config import table_config
 from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
-from drawstring.formats.data_file import FileForm, Selection, base_schema, open_footer, open_sink, read_base
+from drawstring.formats.data_file import FileSpec, Selection, base_schema, open_footer, open_sink, read_base
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks
@@ -31,7 +31,7 @@ from drawstring.formats.metadata.commit import (
 )
 from drawstring.formats.metadata.plans import base_files_of, decode_clustering_plan
 from drawstring.formats.parquet.footer import chunk_source
-from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
+from drawstring.formats.parquet.row_group_copy import can_concat, concat_files
 from drawstring.formats.record_positions import decode_bitmap, decode_list, encode_bitmap, encode_list
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.schema.avro import arrow_to_avro
@@ -101,8 +101,8 @@ def read_stitched(data: bytes) -> None:
     storage = MemoryStorage("memory://fuzz-stitch")
     storage.put("a.parquet", data)
     source = chunk_source(storage, "a.parquet")
-    if source is not None and can_stitch([source]):
-        stitch(storage, [source], "b.parquet", "b.parquet", bloom=False)
+    if source is not None and can_concat([source]):
+        concat_files(storage, [source], "b.parquet", "b.parquet", bloom=False)
 
 
 def read_kryo(data: bytes) -> None:
@@ -193,7 +193,7 @@ def read_base_file(data: bytes, name: str) -> None:
 def written_file(name: str, rows: pa.Table) -> bytes:
     """Return a file as this release writes it, with entries in its footer."""
     storage = MemoryStorage("memory://fuzz-written-files")
-    form = FileForm(rows.schema, arrow_to_avro(rows.schema, "row", "hoodie"), "zstd", 0.0)
+    form = FileSpec(rows.schema, arrow_to_avro(rows.schema, "row", "hoodie"), "zstd", 0.0)
     sink = open_sink(storage, name, form)
     for batch in rows.to_batches():
         sink.write(batch)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.engine.group import KeyEnds, KeySet
+from drawstring.engine.group import KeyRange, KeySet
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.formats.bloom_footer import StoredSummary
 from drawstring.index.bloom_pruning import SortedKeys
@@ -131,5 +131,5 @@ def test_keys_that_java_sorts_otherwise_are_never_out_of_range() -> None:
     ("smallest", "largest", "stays"), [("a", "c", True), ("e", "e", True), ("f", "z", False)]
 )
 def test_too_many_keys_are_told_from_a_file_by_their_ends(smallest: str, largest: str, stays: bool) -> None:
-    wanted = SortedKeys.of(KeySet(KeyEnds("b", "e", True)))
+    wanted = SortedKeys.of(KeySet(KeyRange("b", "e", True)))
     assert wanted.within(StoredSummary(1, smallest, largest)) is (wanted if stays else None)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
-from drawstring.index.consistent_bucket import FIRST, Ring, key_hashes, load_ring, xxhash32
+from drawstring.index.consistent_bucket import FIRST_RING_INSTANT, Ring, key_hashes, load_ring, xxhash32
 from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.plans import decode_nodes
 from drawstring.storage.memory import MemoryStorage
@@ -56,13 +56,13 @@ def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) 
             row["_hoodie_file_name"].startswith(prefix)
             for row, prefix in zip(here, prefixes.to_pylist(), strict=True)
         )
-        first = "/".join(part for part in (FOLDERS[0], path, f"{FIRST}.hashing_meta") if part)
+        first = "/".join(part for part in (FOLDERS[0], path, f"{FIRST_RING_INSTANT}.hashing_meta") if part)
         assert Ring.first(path, 2).encode(path) == storage.read(first)
 
 
 def test_a_ring_counts_when_its_resizing_completed() -> None:
     storage = MemoryStorage("memory://rings")
-    for time, buckets in ((FIRST, 2), ("20260101000000000", 4), ("20260102000000000", 8)):
+    for time, buckets in ((FIRST_RING_INSTANT, 2), ("20260101000000000", 4), ("20260102000000000", 8)):
         ring = Ring.first("p", buckets).encode("p")
         storage.put(f"{FOLDERS[0]}/p/{time}.hashing_meta", ring)
 
@@ -128,7 +128,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
 )
 def test_a_ring_that_is_none_is_corrupt(content: str) -> None:
     storage = MemoryStorage("memory://deep-ring")
-    storage.put(f"{FOLDERS[0]}/p/{FIRST}.hashing_meta", content.encode())
+    storage.put(f"{FOLDERS[0]}/p/{FIRST_RING_INSTANT}.hashing_meta", content.encode())
 
     with pytest.raises(CorruptTableError, match="hashing metadata"):
         load_ring(storage, "p", lambda instant: True)

@@ -21,7 +21,7 @@ from drawstring.storage import open_storage
 from drawstring.storage.local import LocalStorage
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.storage_lock import LEASE_PATH, LeaseLock
-from drawstring.txn.locks.table_lock import Lock, provided_lock
+from drawstring.txn.locks.table_lock import Lock, provider_lock
 from scripts import jdk
 from tests.support.contenders import JAVA, Contender, contender
 from tests.support.dynamodb import dynamodb_client, dynamodb_settings
@@ -66,7 +66,7 @@ def hudi(
 
 def ours_with(options: Mapping[str, str], base: Path) -> Lock:
     settings = WriteOptions.parse(options).locking
-    lock = provided_lock(LocalStorage(str(base)), SystemClock(), SystemIds(), settings)
+    lock = provider_lock(LocalStorage(str(base)), SystemClock(), SystemIds(), settings)
     assert lock is not None
     return lock
 

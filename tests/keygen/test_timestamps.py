@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.base.java_compat import READ, parse_pattern
+from drawstring.base.java_compat import PARSED_LETTERS, parse_pattern
 from drawstring.config.table.key_settings import TIMEBASED, timestamp_settings
 from drawstring.keygen import timestamps
 from drawstring.keygen.timestamps import TimestampTexts, parse_dates
@@ -152,7 +152,7 @@ PATTERNS = (
 def test_texts_are_read_alike_by_the_places_of_their_digits_and_by_an_expression(
     pattern: str, data: st.DataObject
 ) -> None:
-    tokens = parse_pattern(pattern, READ)
+    tokens = parse_pattern(pattern, PARSED_LETTERS)
     parts = {
         "y": "2024",
         "M": "0?[1-9]|1[0-2]",
@@ -187,7 +187,7 @@ def test_texts_are_read_alike_by_the_places_of_their_digits_and_by_an_expression
 
 
 def test_texts_of_one_batch_may_stand_in_several_ways() -> None:
-    (tokens,) = [parse_pattern("yyyy-MM-dd HH:mm", READ)]
+    (tokens,) = [parse_pattern("yyyy-MM-dd HH:mm", PARSED_LETTERS)]
     texts = pa.array(["x", "2024-01-31 10:05", "2024-1-31 10:5", "2024-01-31 10:06"]).slice(1)
     minutes = [moment // 60_000 % 60 for moment in parse_dates(texts, [tokens], None).utc.tolist()]
     assert minutes == [5, 5, 6]

@@ -11,7 +11,7 @@ import pytest
 
 from drawstring.filegroups import sorted_merge
 from drawstring.filegroups.read.log_records import LogRecords
-from drawstring.filegroups.sorted_merge import SortedRun, fenced
+from drawstring.filegroups.sorted_merge import SortedRun, merge_by_fences
 from drawstring.formats import lance as lance_read
 from drawstring.formats.orc import reader as orc_read
 from drawstring.table import Table
@@ -37,7 +37,7 @@ class Held:
         self.largest = 0
 
     def fenced(self, runs: list[SortedRun[Any]]) -> Iterator[list[list[Any]]]:
-        for parts in fenced(runs):
+        for parts in merge_by_fences(runs):
             taken = sum(_bytes(window) for part in parts for window in part)
             held = sum(_bytes(window) for run in runs for window, _ in run._held)
             self.largest = max(self.largest, taken + held)
@@ -58,7 +58,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Held:
         monkeypatch.setattr(module, "BATCH_BYTES", WINDOW_BYTES)
     monkeypatch.setattr(sorted_merge, "BASE_WINDOW_BYTES", WINDOW_BYTES)
     monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 4 * WINDOW_BYTES)
-    monkeypatch.setattr(sorted_merge, "fenced", held.fenced)
+    monkeypatch.setattr(sorted_merge, "merge_by_fences", held.fenced)
     return held
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import drawstring
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups import file_slice_reader, sorted_merge
-from drawstring.filegroups.sorted_merge import WINDOWS_HELD, SortedRun, fenced, in_runs
+from drawstring.filegroups.sorted_merge import WINDOWS_IN_MEMORY_MAX, SortedRun, in_runs, merge_by_fences
 from drawstring.filegroups.write import log_compaction
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -196,7 +196,7 @@ def shown(part: list[list[pa.RecordBatch]]) -> list[str]:
 
 def test_parts_end_at_the_smallest_last_key_in_memory() -> None:
     runs = [run_of("adf", "", "gh"), run_of("bfk", "m"), run_of("cz"), run_of()]
-    parts = [shown(part) for part in fenced(runs)]
+    parts = [shown(part) for part in merge_by_fences(runs)]
     assert parts == [["adfgh", "bf", "c", ""], ["", "km", "", ""], ["", "", "z", ""]]
 
 
@@ -210,7 +210,7 @@ def test_runs_with_keys_spread_alike_advance_by_a_window_with_every_fence() -> N
         )
         for run in range(7)
     ]
-    parts = [shown(part) for part in fenced(runs)]
+    parts = [shown(part) for part in merge_by_fences(runs)]
     assert len(parts) <= 21
     assert sorted("".join("".join(part) for part in parts)) == [chr(0x4E00 + key) for key in range(1400)]
 
@@ -225,7 +225,7 @@ def test_only_two_windows_of_a_run_are_read_ahead() -> None:
 
     runs = [SortedRun([(name, windows(name))], lambda batch: batch.column(0)) for name in "ab"]
     taken = 0
-    for part in fenced(runs):
+    for part in merge_by_fences(runs):
         taken += sum(each.num_rows for run in part for each in run)
         assert len(read) - taken <= 4
     assert taken == 100
@@ -240,7 +240,7 @@ def test_the_next_windows_are_read_once_a_part_was_merged() -> None:
             yield pa.record_batch({"key": list(letters)})
 
     base = SortedRun([("base", windows())], lambda batch: batch.column(0), windows_held=1)
-    for number, part in enumerate(fenced([base, run_of("b", "ceg")])):
+    for number, part in enumerate(merge_by_fences([base, run_of("b", "ceg")])):
         assert len(part[0]) == 1, "the window of the run with most of the rows is used up with every fence"
         assert len(read) == number + 1
 
@@ -275,7 +275,9 @@ def test_log_files_of_other_keys_are_merged_as_one_run(
     table.delete(rides(("c", "rome", 0, 0.0), ("d", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     runs: list[int] = []
     monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 0)
-    monkeypatch.setattr(sorted_merge, "fenced", lambda parts: (runs.append(len(parts)), fenced(parts))[1])
+    monkeypatch.setattr(
+        sorted_merge, "merge_by_fences", lambda parts: (runs.append(len(parts)), merge_by_fences(parts))[1]
+    )
     expected = [(key, "rome", 2 if key in "ghabeai" else 1) for key in "abefghi"]
     assert [row[:3] for row in held(table)] == expected
     assert runs == [1 + 2 + 1], "the base file, two runs of records and one of deletes"
@@ -296,7 +298,7 @@ def test_the_windows_of_all_log_files_fit_into_the_bytes_for_them(
     def noted(logs: Any, runs: Any) -> Any:
         opened = windowed(logs, runs)
         most = [max(each.rows.nbytes for file in run for each in opened.windows(file)) for run in runs]
-        held_bytes.append(WINDOWS_HELD * sum(most))
+        held_bytes.append(WINDOWS_IN_MEMORY_MAX * sum(most))
         return opened
 
     monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", bytes_max)

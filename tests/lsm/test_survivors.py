@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import drawstring
 from drawstring.filegroups import large_log_scanner, sorted_merge
-from drawstring.filegroups.large_log_scanner import MEMORY
+from drawstring.filegroups.large_log_scanner import MERGED_LOG_CACHE
 from drawstring.table import Table
 from tests.support.sorted_tables import BUCKET, sorted_table
 from tests.support.tables import WITHOUT_SERVICES
@@ -65,7 +65,7 @@ def survivors() -> Iterator[list[tuple[int, int]]]:
 
 
 def everything(table: Table) -> list[dict[str, Any]]:
-    MEMORY.forget()
+    MERGED_LOG_CACHE.forget()
     return sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
-from drawstring.filegroups.sorted_merge import SortedRun, fenced, gathered
+from drawstring.filegroups.sorted_merge import SortedRun, in_few_windows, merge_by_fences
 from drawstring.table import Table
 from drawstring.timeline.properties import save_properties
 from tests.support.rows import held, rides
@@ -145,7 +145,7 @@ def batches(*windows: str) -> list[pa.RecordBatch]:
 
 
 def test_the_rows_of_a_key_are_in_one_window_of_a_base_file() -> None:
-    found = gathered(batches("ab", "bb", "b", "", "c", "de"), keys_of, 0)
+    found = in_few_windows(batches("ab", "bb", "b", "", "c", "de"), keys_of, 0)
     assert ["".join(keys_of(each).to_pylist()) for each in found] == ["abbbb", "c", "de"]
 
 
@@ -155,11 +155,11 @@ def test_a_key_that_goes_on_after_it_was_merged_is_an_error() -> None:
 
     parts = [
         [[keys_of(each).to_pylist() for each in one] for one in part]
-        for part in fenced([run("ab", "bc"), run("b")])
+        for part in merge_by_fences([run("ab", "bc"), run("b")])
     ]
     assert parts == [[[["a", "b"], ["b", "c"]], [["b"]]]]
     with pytest.raises(CorruptTableError, match="not sorted by record key"):
-        list(fenced([run("ab", "bc", "cd"), run("bz")]))
+        list(merge_by_fences([run("ab", "bc", "cd"), run("bz")]))
 
 
 def test_rows_of_a_key_in_several_windows_are_merged_at_once() -> None:
@@ -168,7 +168,7 @@ def test_rows_of_a_key_in_several_windows_are_merged_at_once() -> None:
 
     parts = [
         ["|".join("".join(keys_of(each).to_pylist()) for each in one) for one in part]
-        for part in fenced([run("ab", "bb", "bc"), run("b", "d")])
+        for part in merge_by_fences([run("ab", "bb", "bc"), run("b", "d")])
     ]
     assert parts == [["a", ""], ["b|bb|b", "b"], ["c", "d"]]
 

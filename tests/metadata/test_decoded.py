@@ -11,7 +11,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata import contents as listed_files
 from drawstring.metadata import reader
 from drawstring.metadata.contents import records
-from drawstring.metadata.reader import DecodedRecords
+from drawstring.metadata.reader import DecodedRecordCache
 from drawstring.metadata.table import FILES, Kind, MetadataTable, open_metadata_table
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.table import Table
@@ -70,7 +70,7 @@ def test_what_was_written_is_remembered_as_what_is_read(monkeypatch: pytest.Monk
     metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
     (files,) = metadata.slices(FILES)
     remembered = reader.read_rows(metadata, files, Kind.FILES)
-    monkeypatch.setattr(reader, "FILE_LISTS", DecodedRecords())
+    monkeypatch.setattr(reader, "FILE_LISTS", DecodedRecordCache())
     assert [sorted(each.to_pylist(), key=str) for each in remembered.to_batches()] == [
         sorted(each.to_pylist(), key=str)
         for each in reader.read_rows(metadata, files, Kind.FILES).to_batches()
@@ -108,7 +108,7 @@ def test_what_is_remembered_is_looked_up_as_what_is_read() -> None:
 
 
 def test_what_was_not_asked_for_longest_is_forgotten() -> None:
-    known, made = DecodedRecords(2 * BATCH.nbytes), []
+    known, made = DecodedRecordCache(2 * BATCH.nbytes), []
 
     def ask(number: int) -> None:
         def decode() -> list[pa.RecordBatch]:
@@ -123,6 +123,6 @@ def test_what_was_not_asked_for_longest_is_forgotten() -> None:
 
 
 def test_records_larger_than_the_bound_are_returned_and_not_kept() -> None:
-    known = DecodedRecords(10)
+    known = DecodedRecordCache(10)
     assert known.get(key(1), lambda: [BATCH]) == [BATCH]
     assert known.get(key(1), list) == []

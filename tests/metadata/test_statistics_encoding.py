@@ -15,7 +15,14 @@ import pytest
 
 from drawstring.formats import schemas
 from drawstring.formats.avro.encoder import encode_rows
-from drawstring.metadata.column_stats import MAX, MIN, Described, bounds_as, encode_deleted, encode_statistics
+from drawstring.metadata.column_stats import (
+    MAX,
+    MIN,
+    ColumnStatistics,
+    bounds_as,
+    encode_deleted,
+    encode_statistics,
+)
 from drawstring.metadata.table import STATISTICS, file_hash, partition_hash
 from drawstring.model.commit import ColumnSummary, merged
 
@@ -66,7 +73,7 @@ def bound(wrapped: Any) -> tuple[str, Any] | None:
 def test_each_type_has_the_wrapper_of_its_version(
     values: pa.Array, v1: str, least1: Any, most1: Any, v2: str, least2: Any, most2: Any, ordinal: int
 ) -> None:
-    described = [Described("p", "f.parquet", ColumnSummary.of("c", values))]
+    described = [ColumnStatistics("p", "f.parquet", ColumnSummary.of("c", values))]
     (first,) = decoded(encode_statistics(described, is_v2=False))
     assert [bound(first[MIN]), bound(first[MAX])] == [(v1, pytest.approx(least1)), (v1, pytest.approx(most1))]
     assert first["valueType"] is None
@@ -82,8 +89,8 @@ def test_each_type_has_the_wrapper_of_its_version(
 
 def test_records_of_files_and_partitions_have_their_keys_and_kinds() -> None:
     summary = ColumnSummary.of("c", pa.array([None, None], pa.string()))
-    of_file = encode_statistics([Described("p", "f", summary)], is_v2=True)
-    of_partition = encode_statistics([Described("", None, summary)], is_v2=True)
+    of_file = encode_statistics([ColumnStatistics("p", "f", summary)], is_v2=True)
+    of_partition = encode_statistics([ColumnStatistics("", None, summary)], is_v2=True)
     assert of_file.select(["key", "type"]).to_pylist() == [
         {"key": partition_hash("c") + partition_hash("p") + file_hash("f"), "type": 3}
     ]
@@ -93,7 +100,7 @@ def test_records_of_files_and_partitions_have_their_keys_and_kinds() -> None:
     (record,) = decoded(of_partition)
     assert (record[MIN], record[MAX], record["isTightBound"]) == (None, None, True)
     assert (record["valueCount"], record["nullCount"], record["isDeleted"]) == (2, 2, False)
-    files = [Described("p", name, summary) for name in ("f", ".f.log.1_0-0-0")]
+    files = [ColumnStatistics("p", name, summary) for name in ("f", ".f.log.1_0-0-0")]
     tight = [
         [row["isTightBound"] for row in decoded(encode_statistics(files, is_v2=it))] for it in (True, False)
     ]
@@ -104,8 +111,8 @@ def test_records_of_files_and_partitions_have_their_keys_and_kinds() -> None:
 
 def test_a_type_that_an_index_cannot_hold_has_no_record() -> None:
     wide = ColumnSummary.of("c", pa.array([Decimal(1)], pa.decimal128(38, 10)))
-    assert not encode_statistics([Described("p", "f", wide)], is_v2=False).num_rows
-    assert encode_statistics([Described("p", "f", wide)], is_v2=True).num_rows
+    assert not encode_statistics([ColumnStatistics("p", "f", wide)], is_v2=False).num_rows
+    assert encode_statistics([ColumnStatistics("p", "f", wide)], is_v2=True).num_rows
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
@@ -127,7 +134,7 @@ def test_decimals_come_back_from_the_fewest_bytes() -> None:
     kind = pa.decimal128(38, 0)
     for number in (0, 1, -1, 127, 128, -128, -129, 32_767, 32_768, 10**37, -(10**37)):
         values = pa.array([Decimal(number)], kind)
-        rows = encode_statistics([Described("p", "f", ColumnSummary.of("c", values))], is_v2=True)
+        rows = encode_statistics([ColumnStatistics("p", "f", ColumnSummary.of("c", values))], is_v2=True)
         (record,) = decoded(rows)
         size = (number + (number < 0)).bit_length() // 8 + 1
         assert record[MIN][1]["value"] == number.to_bytes(size, "big", signed=True)

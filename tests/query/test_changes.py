@@ -202,7 +202,7 @@ def test_changes_of_several_slices_are_right_when_little_is_held(
 ) -> None:
     table = golden("v9_mor_avro")
     held = told_of_all(table)
-    monkeypatch.setattr(cdc_reader, "HELD_BYTES_MAX", 0)
+    monkeypatch.setattr(cdc_reader, "CACHE_BYTES_MAX", 0)
     assert told_of_all(table) == held
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.expressions.datetime import AS_DATE, AS_TIME, by_pattern, known_times
+from drawstring.expressions.datetime import AS_DATE, AS_TIME, by_pattern, parse_supported_timestamps
 from drawstring.expressions.predicate import parse_where
 
 TEXTS = ["2024-01-05", "2024-1-5 x", "2023-12-31", "31.12.2023", "2024-02-30", "10000-01-01", None]
@@ -91,4 +91,4 @@ def test_times_that_only_spark_knows_are_refused_in_columns() -> None:
         (by_pattern("yyyy-MM-dd"), "+10000-01-01"),
     ]:
         with pytest.raises(InvalidError, match="has a zone, no date, or a year before 0 or after 9999"):
-            known_times(pa.array(["2024-01-05", text]), form)
+            parse_supported_timestamps(pa.array(["2024-01-05", text]), form)

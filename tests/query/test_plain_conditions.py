@@ -13,7 +13,7 @@ from sqlglot.dialects.spark import Spark
 
 from drawstring.base.errors import InvalidError
 from drawstring.expressions.plain_conditions import plain_condition
-from drawstring.expressions.predicate import readable
+from drawstring.expressions.predicate import condition_text
 from drawstring.expressions.sql_condition import expression_of
 
 SCHEMA = pa.schema(
@@ -124,4 +124,4 @@ def test_a_plain_condition_loads_no_parser() -> None:
 def test_a_condition_is_shown_without_asking_whether_a_number_is_one(condition: str, text: str) -> None:
     found = expression_of(condition, SCHEMA)
     assert found is not None
-    assert readable(found) == text
+    assert condition_text(found) == text

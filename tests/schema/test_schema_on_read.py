@@ -14,8 +14,8 @@ from drawstring.schema.evolution import conform
 from drawstring.schema.internal_schema import (
     decode_history,
     encode_history,
-    in_requested_columns,
     stored_columns,
+    with_query_names,
 )
 
 
@@ -84,7 +84,7 @@ def history(asked: int = 20) -> SchemaHistory:
 def test_renames_and_drops_are_followed_at_every_depth() -> None:
     renames = history().renames("19")
     assert renames is not None
-    assert conform(in_requested_columns(ROWS, renames), ASKED).to_pylist() == [
+    assert conform(with_query_names(ROWS, renames), ASKED).to_pylist() == [
         {"number": 1, "gone": None, "place": {"a": 2, "c": None}, "items": [{"x2": 1}, None],
          "by_name": [("p", {"y2": 5})], "key": "k", "_hoodie_operation": "I"},
         {"number": None, "gone": None, "place": None, "items": None, "by_name": None, "key": "l",
@@ -97,9 +97,9 @@ def test_renames_and_drops_are_followed_at_every_depth() -> None:
 def test_a_slice_of_rows_is_renamed_like_the_whole() -> None:
     renames = history().renames("19")
     assert renames is not None
-    whole = conform(in_requested_columns(ROWS, renames), ASKED)
+    whole = conform(with_query_names(ROWS, renames), ASKED)
     assert (
-        conform(in_requested_columns(ROWS.slice(1, 2), renames), ASKED).to_pylist()
+        conform(with_query_names(ROWS.slice(1, 2), renames), ASKED).to_pylist()
         == whole.slice(1, 2).to_pylist()
     )
 
@@ -112,7 +112,7 @@ def test_a_struct_that_lost_all_its_fields_stays_a_struct() -> None:
     assert renames is not None
     rows = pa.record_batch({"st": pa.array([{"a": 1}, None])})
     asked = pa.schema([("st", pa.struct([("b", pa.int32())]))])
-    assert conform(in_requested_columns(rows, renames), asked).to_pylist() == [
+    assert conform(with_query_names(rows, renames), asked).to_pylist() == [
         {"st": {"b": None}},
         {"st": None},
     ]

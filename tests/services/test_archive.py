@@ -14,7 +14,7 @@ import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.services import Archiving
-from drawstring.formats.metadata.archive import HistoryRow
+from drawstring.formats.metadata.archive import ArchivedInstantRow
 from drawstring.formats.metadata.plans import decode_clean
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CleanMetadata
@@ -222,7 +222,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
     history = LsmTimelineWriter(storage, table.config.history_folder, SIZES)
     for start in range(0, 10_000, 1000):
         times = [f"2020{number:013d}" for number in range(start, start + 1000)]
-        history.write([HistoryRow(time, time, "commit", b"", None) for time in times], lambda: None)
+        history.write([ArchivedInstantRow(time, time, "commit", b"", None) for time in times], lambda: None)
     history.tidy(lambda: None)
     long = counted(storage)
     assert len(everything(table)) > 10_000

@@ -41,11 +41,11 @@ def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int)
 def test_processes_that_write_once_leave_each_other_a_note_of_what_is_clean(version: int) -> None:
     table = create(version=version)
     for number in range(40):
-        clean._LOOKS.clear()
+        clean._EMPTY_PLANS.clear()
         table.bulk_insert(rides((str(number), f"city{number}", number, 1.0)))
     assert deleted(table) == []
     assert 2 <= len(cleans(table)) <= 4
-    clean._LOOKS.clear()
+    clean._EMPTY_PLANS.clear()
     assert len(writes_looked_at(table)) <= 8
 
 

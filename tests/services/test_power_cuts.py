@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from drawstring.config.options.write_options import options_of
-from drawstring.formats.metadata.archive import HistoryRow
+from drawstring.formats.metadata.archive import ArchivedInstantRow
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.archive.lsm import LsmTimeline, LsmTimelineWriter
 from tests.support.combinations import others_long
@@ -132,7 +132,7 @@ def test_the_model_finds_what_is_lost_where_deletions_lack_an_order(tmp_path: Pa
 def test_a_power_cut_leaves_no_manifest_without_its_files(tmp_path: Path) -> None:
     recorder = Recorder(str(tmp_path / "table"))
     storage = LocalStorage(tmp_path / "table", files=recorder)
-    row = HistoryRow("20240101000000000", "20240101000000001", "commit", b"", None)
+    row = ArchivedInstantRow("20240101000000000", "20240101000000001", "commit", b"", None)
     LsmTimelineWriter(storage, "history", options_of("upsert", {}).archiving).write([row], lambda: None)
     disk, copy, read = Disk(recorder.root), tmp_path / "copy", []
     for number, event in enumerate(recorder.events):

@@ -9,19 +9,19 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InternalError
-from drawstring.engine.group import KeySets, coalesced, gather, together
+from drawstring.engine.group import KeySets, coalesced, gather_keys, union_of_parts
 from drawstring.spark.engine.rows import (
     MAIN,
     ByGroup,
     ByHash,
-    Together,
+    NoSplit,
     Unpack,
     join_key,
     packed,
     text_hash,
     with_types,
 )
-from drawstring.spark.engine.tasks import shares, wanted
+from drawstring.spark.engine.tasks import build_key_filter, shares
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
 
@@ -65,7 +65,7 @@ def test_types_are_cast_and_wrong_columns_refused() -> None:
         with_types(batch, pa.schema([("t", pa.bool_())]))
 
 
-@pytest.mark.parametrize("split", [Together(), ByGroup(("name",)), ByHash(("name",), 3)])
+@pytest.mark.parametrize("split", [NoSplit(), ByGroup(("name",)), ByHash(("name",), 3)])
 def test_rows_survive_packing(split: object) -> None:
     messages = list(packed(iter([NUMBERS]), NUMBERS.schema, split, MAIN, 5))  # type: ignore[arg-type]
     back = pa.Table.from_batches(Unpack(NUMBERS.schema)(iter(messages)), NUMBERS.schema)
@@ -76,7 +76,7 @@ def test_rows_survive_packing(split: object) -> None:
 
 def test_large_batches_are_cut_into_messages() -> None:
     wide = pa.record_batch({"text": ["x" * 100_000] * 200})
-    messages = list(packed(iter([wide]), wide.schema, Together(), MAIN, 0))
+    messages = list(packed(iter([wide]), wide.schema, NoSplit(), MAIN, 0))
     assert sum(message.num_rows for message in messages) >= 2
     back = pa.Table.from_batches(Unpack(wide.schema)(iter(messages)), wide.schema)
     assert back.num_rows == 200
@@ -85,7 +85,7 @@ def test_large_batches_are_cut_into_messages() -> None:
 def test_dictionaries_are_packed_as_values() -> None:
     encoded = pa.record_batch({"city": pa.array(["a", "b", "a"]).dictionary_encode()})
     schema = pa.schema([("city", pa.string())])
-    messages = list(packed(iter([encoded]), schema, Together(), MAIN, 0))
+    messages = list(packed(iter([encoded]), schema, NoSplit(), MAIN, 0))
     back = pa.Table.from_batches(Unpack(schema)(iter(messages)), schema)
     assert back.column("city").to_pylist() == ["a", "b", "a"]
 
@@ -108,11 +108,11 @@ def keys_from(start: int, count: int) -> pa.RecordBatch:
 
 
 def sets_from(*starts: int) -> list[KeySets]:
-    return [gather(iter([keys_from(start, 3000)]), ("key",), 1 << 20) for start in starts]
+    return [gather_keys(iter([keys_from(start, 3000)]), ("key",), 1 << 20) for start in starts]
 
 
 def test_all_wanted_keys_and_few_others_are_let_through() -> None:
-    said = wanted("key", together(sets_from(0, 2000), 1 << 20))
+    said = build_key_filter("key", union_of_parts(sets_from(0, 2000), 1 << 20))
     assert said is not None
     found = [batch for start in (0, 50_000) for batch in said(iter([keys_from(start, 50_000)]))]
     assert found[0]["key"][:5000].equals(keys_from(0, 5000)["key"])
@@ -120,10 +120,10 @@ def test_all_wanted_keys_and_few_others_are_let_through() -> None:
 
 
 def test_nothing_is_wanted_when_there_are_no_keys() -> None:
-    said = wanted("key", {})
+    said = build_key_filter("key", {})
     assert said is not None
     assert list(said(iter([keys_from(0, 10)]))) == []
 
 
 def test_nothing_is_left_out_when_keys_are_too_many_to_tell() -> None:
-    assert wanted("key", together(sets_from(0, 2000), 1000)) is None
+    assert build_key_filter("key", union_of_parts(sets_from(0, 2000), 1000)) is None

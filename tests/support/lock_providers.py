@@ -6,7 +6,7 @@ from drawstring.base.clock import Clock, SystemClock, SystemIds
 from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.protocol import Storage
-from drawstring.txn.locks.table_lock import Lock, provided_lock
+from drawstring.txn.locks.table_lock import Lock, provider_lock
 
 
 def settings_of(provider: str, **more: object) -> LockSettings:
@@ -15,6 +15,6 @@ def settings_of(provider: str, **more: object) -> LockSettings:
 
 
 def provided(storage: Storage, settings: LockSettings, clock: Clock | None = None) -> Lock:
-    lock = provided_lock(storage, clock or SystemClock(), SystemIds(), settings)
+    lock = provider_lock(storage, clock or SystemClock(), SystemIds(), settings)
     assert lock is not None
     return lock

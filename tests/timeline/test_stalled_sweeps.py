@@ -6,7 +6,7 @@ import pytest
 
 from drawstring.base.errors import ConflictError
 from drawstring.config.options.write_options import options_of
-from drawstring.formats.metadata.archive import HistoryRow, encode_history
+from drawstring.formats.metadata.archive import ArchivedInstantRow, encode_history
 from drawstring.model.files import FileStatus
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
@@ -17,8 +17,8 @@ FOLDER = ".hoodie/timeline/history"
 OTHERS = f"{FOLDER}/20260101000000002_20260101000000003_0.parquet"
 
 
-def row(requested: str) -> HistoryRow:
-    return HistoryRow(requested, requested, "commit", b"", None)
+def row(requested: str) -> ArchivedInstantRow:
+    return ArchivedInstantRow(requested, requested, "commit", b"", None)
 
 
 class Stalling(FaultyStorage):

@@ -16,7 +16,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.txn.locks import dynamodb_lock
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.path_hash import address_hash
-from drawstring.txn.locks.table_lock import provided_lock, table_lock
+from drawstring.txn.locks.table_lock import provider_lock, table_lock
 from tests.support.dynamodb import dynamodb_client, dynamodb_options, dynamodb_settings
 from tests.support.rows import held, rides
 from tests.support.s3_server import S3Server
@@ -213,11 +213,11 @@ def test_the_key_is_the_name_of_the_table_or_the_hash_of_its_address(s3: S3Serve
     rows = rides(("a", "rome", 1, 1.0))
     table = drawstring.create(memory().spec.uri, rows.schema, record_key="id", name="trips")
     settings = dynamodb_settings(s3, locks, **{"dynamodb.partition_key": ""})
-    named = provided_lock(table._context.storage, SystemClock(), SystemIds(), settings)
+    named = provider_lock(table._context.storage, SystemClock(), SystemIds(), settings)
     assert isinstance(named, DynamoDbLock)
     assert named._place == (locks, "trips")
     implicit = dynamodb_settings(s3, locks, provider="dynamodb_implicit")
-    by_address = provided_lock(table._context.storage, SystemClock(), SystemIds(), implicit)
+    by_address = provider_lock(table._context.storage, SystemClock(), SystemIds(), implicit)
     assert isinstance(by_address, DynamoDbLock)
     assert by_address._place == (locks, address_hash(table.uri))
 
@@ -237,7 +237,7 @@ def test_a_dead_holder_is_noticed_within_one_wait(
 def test_a_table_of_locks_is_needed() -> None:
     settings = WriteOptions.parse({"hoodie.write.lock.provider": "dynamodb"}).locking
     with pytest.raises(InvalidError, match=r"needs hoodie\.write\.lock\.dynamodb\.table"):
-        provided_lock(memory(), SystemClock(), SystemIds(), settings)
+        provider_lock(memory(), SystemClock(), SystemIds(), settings)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_options_that_make_no_client_are_named(given: dict[str, str], text: str)
     known = {"hoodie.write.lock.provider": "dynamodb_implicit", "hoodie.write.lock.dynamodb.table": "locks"}
     settings = WriteOptions.parse({**known, **given}).locking
     with pytest.raises(InvalidError, match=text):
-        provided_lock(memory(), SystemClock(), SystemIds(), settings)
+        provider_lock(memory(), SystemClock(), SystemIds(), settings)
 
 
 def test_without_credentials_the_error_says_what_to_set(
@@ -269,7 +269,7 @@ def test_without_credentials_the_error_says_what_to_set(
     monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
     dynamodb_lock._client.cache_clear()
     given = {**dynamodb_options(s3, locks), "hoodie.aws.access.key": "", "hoodie.aws.secret.key": ""}
-    lock = provided_lock(memory(), SystemClock(), SystemIds(), WriteOptions.parse(given).locking)
+    lock = provider_lock(memory(), SystemClock(), SystemIds(), WriteOptions.parse(given).locking)
     dynamodb_lock._client.cache_clear()
     assert lock is not None
     with pytest.raises(InvalidError, match=rf"No credentials .* table {locks}.*Set hoodie\.aws\."):
@@ -294,4 +294,4 @@ def test_without_boto3_the_error_says_what_to_install(
     dynamodb_lock._client.cache_clear()
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(InvalidError, match=r"pip install 'drawstring\[dynamodb\]'"):
-        provided_lock(memory(), SystemClock(), SystemIds(), dynamodb_settings(s3, locks))
+        provider_lock(memory(), SystemClock(), SystemIds(), dynamodb_settings(s3, locks))

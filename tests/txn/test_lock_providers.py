@@ -15,7 +15,7 @@ from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.file_lock import FileLock, HudiFileLock, InProcessLock
 from drawstring.txn.locks.path_hash import address_hash, xxhash64
 from drawstring.txn.locks.storage_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
-from drawstring.txn.locks.table_lock import provided_lock, table_lock
+from drawstring.txn.locks.table_lock import provider_lock, table_lock
 from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from tests.support.lock_providers import provided, settings_of
 from tests.support.rows import rides
@@ -54,8 +54,8 @@ def test_every_provider_of_hudi_has_one_of_ours() -> None:
 @pytest.mark.parametrize("given", ["", "own"])
 def test_the_default_is_the_table_s_own_lock(given: str, tmp_path: Path) -> None:
     clock, ids = SystemClock(), SystemIds()
-    assert provided_lock(LocalStorage(tmp_path), clock, ids, settings_of(given)) is None
-    assert isinstance(provided_lock(memory(), clock, ids, settings_of(given)), LeaseLock)
+    assert provider_lock(LocalStorage(tmp_path), clock, ids, settings_of(given)) is None
+    assert isinstance(provider_lock(memory(), clock, ids, settings_of(given)), LeaseLock)
 
 
 @pytest.mark.parametrize(

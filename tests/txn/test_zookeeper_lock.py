@@ -19,7 +19,7 @@ from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.txn.locks import zookeeper_lock
-from drawstring.txn.locks.table_lock import Lock, provided_lock, table_lock
+from drawstring.txn.locks.table_lock import Lock, provider_lock, table_lock
 from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from scripts import zookeeper_server
 from tests.support.contenders import JAVA, contender
@@ -58,7 +58,7 @@ def settings(server: ZookeeperServer, path: str) -> LockSettings:
 
 
 def lock_of(settings: LockSettings) -> Lock:
-    lock = provided_lock(memory(), SystemClock(), SystemIds(), settings)
+    lock = provider_lock(memory(), SystemClock(), SystemIds(), settings)
     assert lock is not None
     return lock
 
@@ -263,7 +263,7 @@ def test_the_name_of_the_table_is_the_key_when_none_is_given(server: ZookeeperSe
     rows = rides(("a", "rome", 1, 1.0))
     table = drawstring.create(memory().spec.uri, rows.schema, record_key="id", name="trips")
     settings = server.settings("/base/", **{"zookeeper.lock_key": ""})
-    lock = provided_lock(table._context.storage, SystemClock(), SystemIds(), settings)
+    lock = provider_lock(table._context.storage, SystemClock(), SystemIds(), settings)
     assert lock is not None
     assert lock.try_acquire()
     assert nodes(settings, "/base") == ["trips"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from drawstring.filegroups import base_file_writer
-from drawstring.model.commit import CommitMetadata, Held
+from drawstring.model.commit import CommitMetadata, WriterFacts
 from drawstring.model.instant import Instant
 from drawstring.table import Table
 from drawstring.txn.foreign_features import MetadataTableGuard
@@ -16,9 +16,9 @@ from tests.support.tables import COW, create
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[Held | None]:
+def told(monkeypatch: pytest.MonkeyPatch) -> list[WriterFacts | None]:
     """What was held for each file that was committed."""
-    held: list[Held | None] = []
+    held: list[WriterFacts | None] = []
     content_of = MetadataTableGuard.content_of
 
     def noted(self: MetadataTableGuard, instant: Instant, metadata: CommitMetadata) -> bytes:
@@ -29,7 +29,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Held | None]:
     return held
 
 
-def changed(held: Held | None) -> set[tuple[Any, ...]] | None:
+def changed(held: WriterFacts | None) -> set[tuple[Any, ...]] | None:
     keys = None if held is None else held.changed_keys
     return None if keys is None else {tuple(row.values()) for row in keys.to_pylist()}
 
@@ -40,7 +40,7 @@ def written(table_type: str = COW) -> Table:
     return table
 
 
-def test_a_rewritten_file_tells_its_new_and_its_deleted_keys(told: list[Held | None]) -> None:
+def test_a_rewritten_file_tells_its_new_and_its_deleted_keys(told: list[WriterFacts | None]) -> None:
     table = written()
     assert changed(told.pop()) is None
     table.upsert(rides(("a", "rome", 2, 2.0), ("c", "rome", 2, 2.0), ("d", "rome", 2, 2.0)))
@@ -51,7 +51,7 @@ def test_a_rewritten_file_tells_its_new_and_its_deleted_keys(told: list[Held | N
     assert changed(told.pop()) == set()
 
 
-def test_many_keys_are_not_told(told: list[Held | None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_keys_are_not_told(told: list[WriterFacts | None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base_file_writer, "CHANGED_KEYS_MAX", 2)
     table = written()
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in "cd")))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.lazy import spread
+from drawstring.base.lazy import evenly_spaced
 from drawstring.config.table.key_settings import TEXTS_OF_TIMESTAMPS, PathTimestamps
 from drawstring.config.table_config import TableConfig
 from drawstring.keygen import key_generator, texts
@@ -167,11 +167,11 @@ def test_the_text_is_in_whole_seconds(micros: int | None, text: str | None) -> N
 
 def test_many_partitions_are_looked_at_from_the_first_to_the_last() -> None:
     paths = [f"{number:04d}" for number in range(1_000)]
-    found = spread(paths, 256)
+    found = evenly_spaced(paths, 256)
     assert (found[0], found[-1], len(found)) == ("0000", "0999", len(set(found)))
     assert 100 < len(found) < 1_000
-    assert spread(paths[:3], 256) == paths[:3]
-    assert spread(paths[:1], 256) == paths[:1]
+    assert evenly_spaced(paths[:3], 256) == paths[:3]
+    assert evenly_spaced(paths[:1], 256) == paths[:1]
 
 
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}

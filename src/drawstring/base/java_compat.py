@@ -36,12 +36,12 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 else:
-    import_later(globals(), pc="pyarrow.compute")
+    lazy_import(globals(), pc="pyarrow.compute")
 
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -327,14 +327,14 @@ def split_by(pattern: str, text: str) -> list[str]:
     return cut.split(_CUT)
 
 
-WRITTEN: Final = frozenset("yYMdDHkhKamsSEewxZ")
-READ: Final = frozenset("yYMdDHkhKamsSZ")
+FORMATTED_LETTERS: Final = frozenset("yYMdDHkhKamsSEewxZ")
+PARSED_LETTERS: Final = frozenset("yYMdDHkhKamsSZ")
 MONTHS: Final = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
     "November", "December",
 )  # fmt: skip
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-HALVES: Final = ("AM", "PM")
+AM_PM: Final = ("AM", "PM")
 
 _PIECE: Final = re.compile(r"([A-Za-z])\1*|'((?:[^']|'')*)'|([^A-Za-z']+)|(')")
 _NAMES_FROM: Final = 3
@@ -368,7 +368,8 @@ def parse_pattern(pattern: str, known: frozenset[str]) -> tuple[Token, ...]:
 
     Args:
         pattern: a Java date pattern.
-        known: supported letters, `WRITTEN` for formatting, others, such as `READ`, for parsing.
+        known: supported letters, `FORMATTED_LETTERS` for formatting, others, such as `PARSED_LETTERS`, for
+        parsing.
 
     Raises:
         InvalidError: the pattern is empty, or has a quote without an end.
@@ -386,7 +387,7 @@ def parse_pattern(pattern: str, known: frozenset[str]) -> tuple[Token, ...]:
         else:
             tokens.append(Token("", text=plain or (quoted or "'").replace("''", "'")))
     letters = [token.letter for token in tokens if token.letter]
-    if known is READ and (not letters or len(set(letters)) < len(letters)):
+    if known is PARSED_LETTERS and (not letters or len(set(letters)) < len(letters)):
         raise UnsupportedError(
             f"The date pattern {pattern!r} has no field, or has one twice. Give each field once."
         )
@@ -395,10 +396,11 @@ def parse_pattern(pattern: str, known: frozenset[str]) -> tuple[Token, ...]:
 
 def _field(token: Token, pattern: str, known: frozenset[str]) -> Token:
     is_zone_name = token.letter == "Z" and token.length > _OFFSET_LENGTH_MAX
-    is_short_year = token.letter in "yY" and token.length == len("yy") and known is READ
+    is_short_year = token.letter in "yY" and token.length == len("yy") and known is PARSED_LETTERS
     if token.letter not in known or is_zone_name or is_short_year:
         raise UnsupportedError(
             f"The date pattern {pattern!r} has {token.letter * token.length!r}, which this release cannot"
-            f" {'format' if known is WRITTEN else 'parse'}. Use the letters {''.join(sorted(known))}."
+            f" {'format' if known is FORMATTED_LETTERS else 'parse'}. Use the letters"
+            f" {''.join(sorted(known))}."
         )
     return token

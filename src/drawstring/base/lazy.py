@@ -1,7 +1,7 @@
 """Load modules, compute values and make elements of sequences on first use.
 
 Opening a table needs few modules, and each operation some more. A process that opens a table and reads it
-does not load the modules of writes (`import_later`).
+does not load the modules of writes (`lazy_import`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 
-def import_later(names: dict[str, Any], **targets: str) -> None:
+def lazy_import(names: dict[str, Any], **targets: str) -> None:
     """Define names of a module that are imported when they are used first.
 
     A type checker has to see the imports themselves:
@@ -27,10 +27,10 @@ def import_later(names: dict[str, Any], **targets: str) -> None:
         targets: by name the full name of a module, or of a module and, after a colon, a function or class.
     """
     for name, target in targets.items():
-        names[name] = Later(names, name, target)
+        names[name] = LazyImport(names, name, target)
 
 
-class Later:
+class LazyImport:
     """Stands for a module, function or class until it is called or asked for an attribute.
 
     Args:
@@ -95,7 +95,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def spread(items: Sequence[T], count_max: int) -> list[T]:
+def evenly_spaced(items: Sequence[T], count_max: int) -> list[T]:
     """Return an evenly spread sample of a sequence, first and last element included.
 
     Args:
@@ -146,7 +146,7 @@ class LazySequence(Sequence[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def mapped(function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
+def lazy_map(function: Callable[[T], R], items: Sequence[T]) -> Sequence[R]:
     """Return what a function makes of each of some items; of a lazy sequence, when it is asked for."""
     if not isinstance(items, LazySequence):
         return [function(each) for each in items]

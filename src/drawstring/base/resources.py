@@ -67,7 +67,7 @@ HFILE_KEY_BYTES_MAX: Final = (1 << 15) - 1
 VALUE_BYTES: Final = 16
 """Bytes in memory of a value, on an average, where nothing else tells."""
 
-LITTLE_BYTES: Final = 256 << 10
+ONE_THREAD_BYTES_MAX: Final = 256 << 10
 """Bytes of local files that one thread reads in less time than it takes to start several threads."""
 
 EXCHANGE_BYTES_MAX: Final = 512 << 20
@@ -149,7 +149,7 @@ def use_allocator(name: str | None = None) -> str:
 
 
 @contextmanager
-def keeping_no_memory(size_bytes: int) -> Iterator[None]:
+def releasing_memory(size_bytes: int) -> Iterator[None]:
     """Return freed memory to the system at once while large files are merged.
 
     Such a stream frees and takes its few windows many times in the time that jemalloc keeps what is free, and
@@ -190,7 +190,7 @@ _PREFIX: Final = "drawstring-temporary-"
 _AGE_S: Final = 600
 """Least age of a folder that is taken for abandoned."""
 
-_swept: Final[set[str]] = set()
+_folders_checked: Final[set[str]] = set()
 """The temporary folders that this process has looked at."""
 
 
@@ -212,9 +212,9 @@ class TemporaryFolder:
         self.path = tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}-")
         self.drop = weakref.finalize(self, _delete, self.path, _locked(self.path))
         above = os.path.dirname(self.path)
-        if above not in _swept:
-            _swept.add(above)
-            _sweep(above, os.stat(self.path).st_mtime)
+        if above not in _folders_checked:
+            _folders_checked.add(above)
+            _delete_stale_folders(above, os.stat(self.path).st_mtime)
 
 
 def _opened(path: str) -> int:
@@ -237,7 +237,7 @@ def _delete(path: str, descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _sweep(above: str, now_s: float) -> None:
+def _delete_stale_folders(above: str, now_s: float) -> None:
     """Delete the folders that killed processes left; those of other users stay."""
     for name in os.listdir(above):
         path = os.path.join(above, name)

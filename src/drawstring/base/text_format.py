@@ -1,7 +1,7 @@
 """Format numbers and tables as text, and choose the log level of repeated messages.
 
 `Grid` shows objects as tables: as HTML in notebooks, as text in print. `DIGITS` has the texts of whole
-numbers as bytes to copy. `level_of` logs a repeated message at the debug level.
+numbers as bytes to copy. `log_level_of` logs a repeated message at the debug level.
 """
 
 from __future__ import annotations
@@ -126,23 +126,23 @@ DIGITS: Final = tuple(
 """Index i: the texts, padded to i + 1 digits, of all numbers with at most i + 1 digits."""
 
 
-_REMEMBERED: Final = 256
+_LOGGED_MAX: Final = 256
 """Number of messages that are remembered; the oldest are told again."""
 
-_told: OrderedDict[tuple[str, ...], None] = OrderedDict()
-_lock = threading.Lock()
+_logged: OrderedDict[tuple[str, ...], None] = OrderedDict()
+_logged_lock = threading.Lock()
 
 
-def level_of(*message: str) -> int:
+def log_level_of(*message: str) -> int:
     """Return the level to log a message at: that of a warning, or of debugging if it was told already.
 
     Args:
         message: what it is about, as the table and its newest instant, and its text.
     """
-    with _lock:
-        known = message in _told
-        _told[message] = None
-        _told.move_to_end(message)
-        if len(_told) > _REMEMBERED:
-            _told.popitem(last=False)
+    with _logged_lock:
+        known = message in _logged
+        _logged[message] = None
+        _logged.move_to_end(message)
+        if len(_logged) > _LOGGED_MAX:
+            _logged.popitem(last=False)
         return logging.DEBUG if known else logging.WARNING

@@ -210,12 +210,12 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-Began: TypeAlias = Callable[[str], Progress]
+StepStarted: TypeAlias = Callable[[str], Progress]
 """Called with the name of a step that begins; returns the progress callback of the step."""
 
 
 @contextmanager
-def progress_bar(title: str) -> Iterator[Began]:
+def progress_bar(title: str) -> Iterator[StepStarted]:
     """Show a progress bar on standard error, if that is a terminal, during a block of code.
 
     Args:

@@ -1,7 +1,7 @@
 """Group, count and concatenate the rows of record batches, and gather their distinct record keys.
 
-A write needs the row counts (`Tally`) before it assigns rows to file groups. `KeySet` has the distinct record
-keys of some rows for the index lookup and the join:
+A write needs the row counts (`GroupCounts`) before it assigns rows to file groups. `KeySet` has the distinct
+record keys of some rows for the index lookup and the join:
 
     part ─┐
     part ─┼─> keys by the values of the other columns ──> index: which file slices may have one
@@ -138,7 +138,7 @@ def contiguous_groups(
             pass
 
 
-def ahead(
+def grouped_ahead(
     groups: Iterator[tuple[GroupKey, Iterator[pa.RecordBatch]]],
 ) -> Iterator[list[tuple[GroupKey, Iterator[pa.RecordBatch]]]]:
     """Yield groups in lists: small ones, which are in memory, and a large one at most, which is the last.
@@ -262,7 +262,7 @@ def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class GroupCounts:
     """Numbers of rows by group.
 
     Attributes:
@@ -279,7 +279,7 @@ class Tally:
         return self.size_bytes / max(1, sum(self.rows.values()))
 
     @staticmethod
-    def of(batches: Iterable[pa.RecordBatch], by: Sequence[str]) -> Tally:
+    def of(batches: Iterable[pa.RecordBatch], by: Sequence[str]) -> GroupCounts:
         """Count the rows of a stream by text columns; null counts as a value."""
         counts: Counter[GroupKey] = Counter()
         size_bytes = 0
@@ -288,21 +288,21 @@ class Tally:
             codes, keys = group_codes(batch, by)
             rows = np.bincount(codes, minlength=len(keys)).tolist()
             counts.update(dict(zip(keys, rows, strict=True)))
-        return Tally(dict(counts), size_bytes)
+        return GroupCounts(dict(counts), size_bytes)
 
     @staticmethod
-    def sum(tallies: Iterable[Tally]) -> Tally:
+    def sum(tallies: Iterable[GroupCounts]) -> GroupCounts:
         """Add up the counts of several parts of the rows."""
         counts: Counter[GroupKey] = Counter()
         size_bytes = 0
         for tally in tallies:
             counts.update(tally.rows)
             size_bytes += tally.size_bytes
-        return Tally(dict(counts), size_bytes)
+        return GroupCounts(dict(counts), size_bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyEnds:
+class KeyRange:
     """The range of some keys.
 
     Attributes:
@@ -315,16 +315,16 @@ class KeyEnds:
     sorts_like_java: bool
 
     @staticmethod
-    def of(keys: pa.Array) -> KeyEnds:
+    def of(keys: pa.Array) -> KeyRange:
         """Return the range of keys, of which there is at least one."""
         ends = pc.min_max(keys).as_py()
-        return KeyEnds(ends["min"], ends["max"], sorts_like_java(keys))
+        return KeyRange(ends["min"], ends["max"], sorts_like_java(keys))
 
     @staticmethod
-    def around(ends: Sequence[KeyEnds]) -> KeyEnds:
+    def around(ends: Sequence[KeyRange]) -> KeyRange:
         """Return the smallest range that contains all given ones."""
         smallest, largest = min(each.smallest for each in ends), max(each.largest for each in ends)
-        return KeyEnds(smallest, largest, all(each.sorts_like_java for each in ends))
+        return KeyRange(smallest, largest, all(each.sorts_like_java for each in ends))
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,19 +335,19 @@ class KeySet:
         keys: an array of distinct texts in no order, or the range of the keys when they are too many.
     """
 
-    keys: pa.Array | KeyEnds
+    keys: pa.Array | KeyRange
 
     @property
-    def ends(self) -> KeyEnds:
+    def ends(self) -> KeyRange:
         """The range of the keys."""
-        return self.keys if isinstance(self.keys, KeyEnds) else KeyEnds.of(self.keys)
+        return self.keys if isinstance(self.keys, KeyRange) else KeyRange.of(self.keys)
 
     @staticmethod
     def union(sets: Sequence[KeySet]) -> KeySet:
         """Return the union of sets: a range if any of them is only a range."""
-        arrays = [each.keys for each in sets if not isinstance(each.keys, KeyEnds)]
+        arrays = [each.keys for each in sets if not isinstance(each.keys, KeyRange)]
         if len(arrays) < len(sets):
-            return KeySet(KeyEnds.around([each.ends for each in sets]))
+            return KeySet(KeyRange.around([each.ends for each in sets]))
         return sets[0] if len(sets) == 1 else KeySet(pc.unique(pa.concat_arrays(arrays)))
 
 
@@ -355,7 +355,7 @@ KeySets: TypeAlias = Mapping[GroupKey, KeySet]
 """Sets of keys by the values of the other key columns (such as the partition path) of their rows."""
 
 
-def gather(batches: Iterator[pa.RecordBatch], on: Sequence[str], bytes_max: int) -> KeySets:
+def gather_keys(batches: Iterator[pa.RecordBatch], on: Sequence[str], bytes_max: int) -> KeySets:
     """Return the distinct keys of a stream; rows without a key are ignored.
 
     Args:
@@ -377,27 +377,27 @@ def gather(batches: Iterator[pa.RecordBatch], on: Sequence[str], bytes_max: int)
     return {group: KeySet.union(sets) for group, sets in gathered.items()}
 
 
-def together(parts: Sequence[KeySets], bytes_max: int) -> KeySets:
+def union_of_parts(parts: Sequence[KeySets], bytes_max: int) -> KeySets:
     """Return the union of the keys of all parts.
 
     Args:
-        parts: the result of `gather` for each part.
-        bytes_max: as in `gather`.
+        parts: the result of `gather_keys` for each part.
+        bytes_max: as in `gather_keys`.
     """
     gathered: dict[GroupKey, list[KeySet]] = defaultdict(list)
     for part in parts:
         for group, keys in part.items():
             gathered[group].append(keys)
     sets = {group: KeySet.union(group_sets) for group, group_sets in gathered.items()}
-    size_bytes = told_bytes(sets)
+    size_bytes = keys_size_bytes(sets)
     if size_bytes is not None and size_bytes <= bytes_max:
         return sets
     return {group: _range_of([keys]) for group, keys in sets.items()}
 
 
-def told_bytes(sets: KeySets) -> int | None:
+def keys_size_bytes(sets: KeySets) -> int | None:
     """Return the size in bytes of all keys, None if some sets are only ranges."""
-    sizes = [each.keys.nbytes for each in sets.values() if not isinstance(each.keys, KeyEnds)]
+    sizes = [each.keys.nbytes for each in sets.values() if not isinstance(each.keys, KeyRange)]
     return sum(sizes) if len(sizes) == len(sets) else None
 
 
@@ -406,7 +406,7 @@ def matching(batches: Iterator[pa.RecordBatch], on: Sequence[str], sets: KeySets
 
     Args:
         batches: rows with the key columns.
-        on: as in `gather`.
+        on: as in `gather_keys`.
         sets: the keys, none of them only a range.
     """
     first, *others = on
@@ -418,4 +418,4 @@ def matching(batches: Iterator[pa.RecordBatch], on: Sequence[str], sets: KeySets
 
 
 def _range_of(sets: Sequence[KeySet]) -> KeySet:
-    return KeySet(KeyEnds.around([each.ends for each in sets]))
+    return KeySet(KeyRange.around([each.ends for each in sets]))

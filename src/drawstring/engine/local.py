@@ -26,19 +26,19 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, InvalidError, not_installed
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.base.resources import EXCHANGE_BYTES_MAX, at_once, worker_threads
 from drawstring.engine.protocol import BatchFunction, Engine, Relation, TaskFunction
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
-    from drawstring.engine.group import GroupKey, KeySet, KeySets, Tally, split_by
+    from drawstring.engine.group import GroupCounts, GroupKey, KeySet, KeySets, split_by
     from drawstring.engine.joins import WantedKeys, left_pairs, with_null_left
     from drawstring.engine.spill import SortedRanges, SpillingGroups
 else:
-    import_later(
+    lazy_import(
         globals(),
-        Tally="drawstring.engine.group:Tally",
+        GroupCounts="drawstring.engine.group:GroupCounts",
         split_by="drawstring.engine.group:split_by",
         KeySet="drawstring.engine.group:KeySet",
         WantedKeys="drawstring.engine.joins:WantedKeys",
@@ -114,7 +114,7 @@ class LocalRows:
         self._origin = origin
         self._is_stream = is_stream
         self._stored: SpillingGroups | None = None
-        self._tallies: dict[tuple[str, ...], Tally] = {}
+        self._tallies: dict[tuple[str, ...], GroupCounts] = {}
         self._numbers_by_columns: dict[tuple[str, ...], WantedKeys] = {}
 
     @property
@@ -174,11 +174,11 @@ class LocalRows:
         """Return the distinct values of a text column, sorted."""
         return sorted(value for (value,) in self.count_by((column,)).rows if value is not None)
 
-    def count_by(self, by: Sequence[str]) -> Tally:
+    def count_by(self, by: Sequence[str]) -> GroupCounts:
         """Count the rows by the values of text columns; the result is cached."""
         columns = tuple(by)
         if columns not in self._tallies:
-            self._tallies[columns] = Tally.of(self._source(), columns)
+            self._tallies[columns] = GroupCounts.of(self._source(), columns)
         return self._tallies[columns]
 
     def keys(self, on: Sequence[str]) -> KeySets:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
-    from drawstring.engine.group import KeySets, Tally
+    from drawstring.engine.group import GroupCounts, KeySets
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -66,7 +66,7 @@ class Rows(Protocol):
         """Return the distinct values of a text column, which has to have few."""
         ...
 
-    def count_by(self, by: Sequence[str]) -> Tally:
+    def count_by(self, by: Sequence[str]) -> GroupCounts:
         """Count the rows by the values of text columns, which have to have few; cached per handle."""
         ...
 

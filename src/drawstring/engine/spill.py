@@ -239,7 +239,7 @@ class SortedRanges:
         if not sample:
             return
         count = max(self._parts, -(-size_bytes // self._range_bytes))
-        cuts = _cuts(pa.Table.from_batches(sample), self._by, count)
+        cuts = _cut_points(pa.Table.from_batches(sample), self._by, count)
         for batch in self._rows.batches(_ALL_ROWS):
             for number, rows in _split(batch, self._by, cuts):
                 self._ranges.add(number, rows)
@@ -273,7 +273,7 @@ def sorted_order(rows: pa.Table, by: Sequence[str]) -> pa.Array:
     return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
 
 
-def _cuts(sample: pa.Table, by: Sequence[str], count: int) -> pa.Table:
+def _cut_points(sample: pa.Table, by: Sequence[str], count: int) -> pa.Table:
     """Return the rows of a sample at which the second and all later ranges begin."""
     ordered = sample.take(sorted_order(sample, by))
     positions = np.unique(np.linspace(0, len(ordered), count + 1).astype(int)[1:-1])

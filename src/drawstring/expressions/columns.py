@@ -30,16 +30,16 @@ def check_columns(names: Iterable[str], schema: pa.Schema) -> None:
             raise InvalidError(f"The table has no column {name}. {hint}")
 
 
-def path_in(parts: Sequence[str], schema: pa.Schema) -> list[str]:
+def resolve_column(parts: Sequence[str], schema: pa.Schema) -> list[str]:
     """Return the path of a column or a nested field, with the column name as the schema spells it.
 
     Raises:
         InvalidError: there is no such column.
     """
-    return [_spelled(parts[0], schema), *parts[1:]]
+    return [_stored_name(parts[0], schema), *parts[1:]]
 
 
-def path_in_sides(parts: Sequence[str], sides: pa.Schema) -> list[str]:
+def resolve_join_column(parts: Sequence[str], sides: pa.Schema) -> list[str]:
     """Return the path of a column of one of several tables, or of a nested field in it.
 
     Args:
@@ -62,7 +62,7 @@ def path_in_sides(parts: Sequence[str], sides: pa.Schema) -> list[str]:
     raise InvalidError(f"There is no column {'.'.join(parts)} here. {hint}")
 
 
-def _spelled(name: str, schema: pa.Schema) -> str:
+def _stored_name(name: str, schema: pa.Schema) -> str:
     if name not in schema.names:
         name = {column.lower(): column for column in schema.names}.get(name.lower(), name)
     check_columns([name], schema)

@@ -181,7 +181,7 @@ def _matching(token: Token) -> str:
     return "0{0,17}([0-9]{1,2})" if token.length == 1 else f"([0-9]{{{token.length}}})"
 
 
-def times_in(texts: Texts, form: TimeForm, *, fails: bool = False) -> Texts:
+def parse_times(texts: Texts, form: TimeForm, *, fails: bool = False) -> Texts:
     """Return the times in texts, in whole seconds without a zone; null for texts that are not times.
 
     Args:
@@ -199,16 +199,16 @@ def times_in(texts: Texts, form: TimeForm, *, fails: bool = False) -> Texts:
     return found.cast(pa.timestamp("s"))
 
 
-def moments_in(texts: Texts, form: TimeForm, *, has_zone: bool = True, fails: bool = False) -> Texts:
+def parse_timestamps(texts: Texts, form: TimeForm, *, has_zone: bool = True, fails: bool = False) -> Texts:
     """Return the times in texts, as timestamps in UTC; null for texts that are not times.
 
     Args:
         texts: the texts.
         form: how times are written in them.
         has_zone: whether a time with an offset is the moment in UTC, and not what the clock shows there.
-        fails: as of `times_in`.
+        fails: as of `parse_times`.
     """
-    moments = times_in(texts, form, fails=fails).cast(pa.timestamp("us", "UTC"))
+    moments = parse_times(texts, form, fails=fails).cast(pa.timestamp("us", "UTC"))
     if form.fraction:
         digits = pc.replace_substring_regex(texts, form.pattern, form.fraction)
         fraction = pc.utf8_slice_codeunits(pc.utf8_rpad(digits, 6, "0"), 0, 6).cast(pa.int64())
@@ -227,7 +227,7 @@ def _digits(texts: Texts) -> Texts:
     return pc.utf8_lpad(pc.utf8_ltrim(texts, "+-"), 2, "0").cast(pa.int64())
 
 
-def known_times(texts: pa.Array, form: TimeForm) -> pa.Array:
+def parse_supported_timestamps(texts: pa.Array, form: TimeForm) -> pa.Array:
     """Return the times in texts, as timestamps in UTC; null for texts that are not times.
 
     Raises:
@@ -240,7 +240,7 @@ def known_times(texts: pa.Array, form: TimeForm) -> pa.Array:
         raise InvalidError(
             f"The time {unknown[0].as_py()!r} has a zone, no date, or a year before 0 or after 9999."
         )
-    return moments_in(distinct, form).take(encoded.indices)
+    return parse_timestamps(distinct, form).take(encoded.indices)
 
 
 _MICROS: Final = 1_000_000
@@ -278,7 +278,7 @@ def has_value(kind: pa.DataType, value: object) -> bool:
     return bool(held.cast(pa.timestamp("us")) == clock)
 
 
-def incomparable(comparison: str, left: pa.DataType, right: pa.DataType) -> InvalidError:
+def incomparable_error(comparison: str, left: pa.DataType, right: pa.DataType) -> InvalidError:
     """Return the error for values that cannot be compared.
 
     Args:
@@ -307,8 +307,8 @@ def as_time(value: pc.Expression, kind: pa.DataType, to: pa.DataType) -> pc.Expr
         return value
     if pt.is_string(kind):
         if pt.is_date32(to):
-            return times_in(value, AS_DATE).cast(to)
-        return moments_in(value, AS_TIME, has_zone=to.tz is not None, fails=True).cast(to)
+            return parse_times(value, AS_DATE).cast(to)
+        return parse_timestamps(value, AS_TIME, has_zone=to.tz is not None, fails=True).cast(to)
     if pt.is_date32(kind):
         value = value.cast(pa.timestamp("us"))  # Arrow has no cast to one with a zone
     return value.cast(to)

@@ -71,10 +71,10 @@ def literal_type(value: Number) -> pa.DataType:
         return pa.float64()
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return pa.int32() if -(2**31) <= value < 2**31 else pa.int64()
-    return own_decimal(value)
+    return decimal_of_value(value)
 
 
-def own_decimal(value: int | Decimal) -> pa.DataType:
+def decimal_of_value(value: int | Decimal) -> pa.DataType:
     """Return the decimal type with just the digits of a value.
 
     Raises:
@@ -340,7 +340,7 @@ def divided(left: Term, right: Term) -> pc.Expression:
 def decimal_kinds(left: Term, right: Term) -> tuple[pa.DataType, pa.DataType]:
     """Return the decimal types of two operands; a literal integer has just its own digits."""
     first, second = (
-        own_decimal(term.literal) if isinstance(term.literal, int) else decimal_of(term.kind)
+        decimal_of_value(term.literal) if isinstance(term.literal, int) else decimal_of(term.kind)
         for term in (left, right)
     )
     return first, second

@@ -100,10 +100,10 @@ def check_supported(node: Any) -> None:
     """
     supported = _KNOWN.get(type(node), _OPERANDS)
     if any(value and name not in supported for name, value in node.args.items()):
-        raise unsupported(node)
+        raise unsupported_error(node)
 
 
-def unsupported(node: Any) -> InvalidError:
+def unsupported_error(node: Any) -> InvalidError:
     """Return the error for syntax that is not supported."""
     return InvalidError(
         f"The SQL contains {sql_of(node)}, which is not supported. Use comparisons, and, or, not, in,"

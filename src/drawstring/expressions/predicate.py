@@ -13,8 +13,8 @@ The dialect is that of Spark 4, on both engines:
 - Division by zero is null, and the remainder has the sign of the dividend.
 - Subqueries, aggregates and date functions are not supported.
 
-Text of a condition (`readable`): SQL has NaN greater than all numbers, Arrow's comparisons with it are false.
-So `f > 1.5` is translated to `invert((f <= 1.5))`. `readable` prints it as it was written.
+Text of a condition (`condition_text`): SQL has NaN greater than all numbers, Arrow's comparisons with it are
+false. So `f > 1.5` is translated to `invert((f <= 1.5))`. `condition_text` prints it as it was written.
 
 Derived columns (`with_derived_column`): a condition on an expression becomes one on a column of its own, so
 that statistics of the expression can decide it:
@@ -37,7 +37,7 @@ from drawstring.expressions.columns import check_columns, typed
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.numbers import is_number, stored
 from drawstring.expressions.plain_conditions import is_plain, plain_condition
-from drawstring.formats.filter import Wording, where_columns
+from drawstring.formats.filter import ConditionSql, where_columns
 from drawstring.schema.logical_types import is_vector
 
 Where: TypeAlias = "str | pc.Expression | None"
@@ -59,7 +59,7 @@ def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> 
     if not isinstance(where, str | pc.Expression):
         raise InvalidError(f"The condition is {where!r}. Pass SQL text or a pyarrow expression.")
     expression = _condition(where, schema, has_sides) if isinstance(where, str) else where
-    wording = wording_of(where, expression)
+    wording = condition_sql(where, expression)
     try:
         check_columns(where_columns(expression, schema), schema)
     except InvalidError as error:
@@ -73,14 +73,14 @@ def parse_where(where: Where, schema: pa.Schema, *, has_sides: bool = False) -> 
     return expression
 
 
-def wording_of(where: Where, expression: pc.Expression | None) -> Wording | None:
+def condition_sql(where: Where, expression: pc.Expression | None) -> ConditionSql | None:
     """Return the SQL of a condition for errors; None if the caller gave an expression.
 
     Args:
         where: the condition.
         expression: what it was translated to.
     """
-    return Wording(str(expression), where) if isinstance(where, str) else None
+    return ConditionSql(str(expression), where) if isinstance(where, str) else None
 
 
 def parse_value(value: Any, schema: pa.Schema, column: pa.Field, *, has_sides: bool = False) -> pc.Expression:
@@ -159,7 +159,7 @@ _INVERTED: Final = re.compile(r"invert\(\(([^()]+) (<=?) (-?\d+(?:\.\d+)?(?:e[+-
 _OPPOSITE: Final = {"<=": ">", "<": ">="}
 
 
-def readable(where: pc.Expression) -> str:
+def condition_text(where: pc.Expression) -> str:
     """Return a condition as text, in which `f > 1.5` is printed so."""
     return _INVERTED.sub(lambda found: f"({found[1]} {_OPPOSITE[found[2]]} {found[3]})", str(where))
 

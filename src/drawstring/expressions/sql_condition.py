@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
-from drawstring.expressions.columns import path_in, path_in_sides, typed
+from drawstring.expressions.columns import resolve_column, resolve_join_column, typed
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
-from drawstring.expressions.datetime import as_time, compared_kind, has_value, incomparable, is_time
+from drawstring.expressions.datetime import as_time, compared_kind, has_value, incomparable_error, is_time
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.numbers import (
     ADD,
@@ -43,7 +43,7 @@ from drawstring.expressions.parser import (
     plain_value,
     prefix_bounds,
     sql_of,
-    unsupported,
+    unsupported_error,
 )
 from drawstring.expressions.sql_functions import function_of
 
@@ -199,7 +199,7 @@ class _Translator:
             check_supported(node)
             function = function_of(node)
             if function is None:
-                raise unsupported(node)
+                raise unsupported_error(node)
             done = self._done[id(node), kind] = (node, function(self, node, kind))
         return done[1]
 
@@ -221,7 +221,11 @@ class _Translator:
     def _path(self, node: Any) -> list[str]:
         """Return the path of a column or a nested field, with the column name as the schema spells it."""
         parts = [part.name for part in node.parts]
-        return path_in_sides(parts, self._schema) if self._has_sides else path_in(parts, self._schema)
+        return (
+            resolve_join_column(parts, self._schema)
+            if self._has_sides
+            else resolve_column(parts, self._schema)
+        )
 
     def _type(self, node: sql.Expression) -> pa.DataType | None:
         """Return the type of a node that is a column, None for other nodes."""
@@ -263,7 +267,7 @@ class _Translator:
             return None
         common = compared_kind(*kinds)
         if common is None:
-            raise incomparable(sql_of(left, operator, right), *kinds)
+            raise incomparable_error(sql_of(left, operator, right), *kinds)
         if any(has_value(kind, each) for kind, each in zip(kinds, reversed(literals), strict=True)):
             return None  # statistics and partition values know columns as they are
         return [
@@ -317,7 +321,7 @@ class _Translator:
         if isinstance(node.expression, sql.Boolean):
             column = self.of(node.this)
             return column.is_valid() & (column == pc.scalar(bool(node.expression.this)))
-        raise unsupported(node)
+        raise unsupported_error(node)
 
     def _in(self, node: Any) -> pc.Expression:
         if not node.expressions:

@@ -19,8 +19,8 @@ from drawstring.expressions.datetime import (
     by_pattern,
     is_time,
     number_of_time,
+    parse_times,
     time_of_number,
-    times_in,
 )
 from drawstring.expressions.numbers import DIGITS_MAX, Term, is_number
 
@@ -201,7 +201,7 @@ def _date(translator: Translator, node: Any, form: TimeForm = AS_DATE) -> pc.Exp
     value = translator.of(node)
     found = translator.type_of(value)
     if pa.types.is_string(found):
-        return times_in(value, form).cast(pa.date32())
+        return parse_times(value, form).cast(pa.date32())
     if not (pa.types.is_date32(found) or pa.types.is_timestamp(found)):
         raise InvalidError(f"The SQL takes a date, or a part of one, from a value of type {found}. Cast it.")
     return value

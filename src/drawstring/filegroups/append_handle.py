@@ -35,15 +35,15 @@ from drawstring.filegroups.positions import POSITION, known_positions
 from drawstring.filegroups.sorted_merge import KeyOrder, sorted_deletes
 from drawstring.filegroups.write.changes import ACTION, Changes, RowAction, inserts_among
 from drawstring.formats.avro.blocks import encode_datums
-from drawstring.formats.data_file import FileForm, open_sink, schema_entry
+from drawstring.formats.data_file import FileSpec, open_sink, schema_entry
 from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
 from drawstring.formats.log_native import DeleteLog, deletes_schema, encode_footer
 from drawstring.formats.parquet import encode_parquet_block
 from drawstring.formats.parquet.statistics import RowSummaries
 from drawstring.formats.record_positions import encode_bitmap, encode_list
-from drawstring.merge.record_version import Array, flat, ordering_fields
-from drawstring.model.commit import Held, WriteStat
+from drawstring.merge.record_version import Array, combined_chunks, ordering_fields
+from drawstring.model.commit import WriterFacts, WriteStat
 from drawstring.model.files import FileSlice, FileStatus, LogFile, NativeLog, join_path
 from drawstring.model.table_version import LogFormat
 from drawstring.schema.evolution import conform_table
@@ -238,7 +238,7 @@ def log_content(target: LogTarget, changes: Changes, meta_columns: MetaColumnWri
         for part, rows in _parts(settings, records)
         if rows.num_rows
     )
-    keys = flat(records.column(RECORD_KEY)).cast(pa.string())
+    keys = combined_chunks(records.column(RECORD_KEY)).cast(pa.string())
     gone: pa.Array = changes.delete_keys
     ordering: Sequence[pa.Array] | None = changes.delete_ordering
     if is_sorted:
@@ -313,16 +313,16 @@ def write_inline_log(target: LogTarget, pieces: Iterator[LogContent]) -> list[Wr
     markers = target.settings.markers(target.storage)
     markers.create(path, io_type)
     summaries = row_summaries(target.settings)
-    parts = (_part(target, *each) for each in _with_index(target, _noted(pieces, summaries), name))
-    counts = _put(target.storage, path, parts)
-    markers.confirm(path, io_type, may_be_planned=lambda: _may_be_planned(target))
+    parts = (_part(target, *each) for each in _with_key_index(target, _summarized(pieces, summaries), name))
+    counts = _write_parts(target.storage, path, parts)
+    markers.confirm(path, io_type, may_be_planned=lambda: _compaction_may_include(target))
     stat = with_records(log_stat(target, name, version), counts.records, counts.inserts)
-    held = None if summaries is None else Held(summaries.finished())
+    held = None if summaries is None else WriterFacts(summaries.finished())
     stat = replace(stat, num_deletes=counts.deletes, size_bytes=counts.size_bytes, held=held)
     return [replace(stat, seconds=watch.seconds())]
 
 
-def _noted(pieces: Iterator[LogContent], summaries: RowSummaries | None) -> Iterator[LogContent]:
+def _summarized(pieces: Iterator[LogContent], summaries: RowSummaries | None) -> Iterator[LogContent]:
     """Yield the pieces, and tell their records to summaries."""
     for each in pieces:
         if summaries is not None:
@@ -331,7 +331,7 @@ def _noted(pieces: Iterator[LogContent], summaries: RowSummaries | None) -> Iter
         yield each
 
 
-def _may_be_planned(target: LogTarget) -> bool:
+def _compaction_may_include(target: LogTarget) -> bool:
     """Return whether a compaction may need a log file of a write that others rolled back.
 
     In version 6 a rolled back log file stays, beside a command block, and a plan may include it.
@@ -343,7 +343,7 @@ def _may_be_planned(target: LogTarget) -> bool:
     return target.settings.instant in noted_in(status.name for status in listed)
 
 
-def _put(storage: Storage, path: str, parts: Iterator[tuple[bytes, _Counts]]) -> _Counts:
+def _write_parts(storage: Storage, path: str, parts: Iterator[tuple[bytes, _Counts]]) -> _Counts:
     """Write a file: a single part at once, several parts as a stream."""
     first = next(parts)
     second = next(parts, None)
@@ -365,7 +365,7 @@ def _part(target: LogTarget, content: LogContent, entries: Mapping[str, str] | N
     return data, _Counts(len(data), records, len(content.delete_keys), sum(known) if known else None)
 
 
-def _with_index(
+def _with_key_index(
     target: LogTarget, pieces: Iterator[LogContent], name: str
 ) -> Iterator[tuple[LogContent, Mapping[str, str] | None]]:
     """Yield the pieces; the last one with the index for the footer, if log files carry one."""
@@ -540,7 +540,7 @@ class _NativeLogs:
 
 
 @dataclass(frozen=True, slots=True)
-class _LogForm:
+class _LogFileSpec:
     """What a native log file is to look like.
 
     Attributes:
@@ -557,13 +557,13 @@ class _LogForm:
     later: int = 0
 
 
-def _records_of(target: LogTarget, part: LogPart, later: int) -> _LogForm:
+def _records_of(target: LogTarget, part: LogPart, later: int) -> _LogFileSpec:
     settings, header = part.settings, target.data_header(part)
-    return _LogForm(NativeLog.DATA, settings.log_schema, settings.log_avro_schema, header, later)
+    return _LogFileSpec(NativeLog.DATA, settings.log_schema, settings.log_avro_schema, header, later)
 
 
-def _deletes_of(target: LogTarget, form: DeleteLog, later: int) -> _LogForm:
-    return _LogForm(NativeLog.DELETES, form.schema, form.avro_schema, target.block_header, later)
+def _deletes_of(target: LogTarget, form: DeleteLog, later: int) -> _LogFileSpec:
+    return _LogFileSpec(NativeLog.DELETES, form.schema, form.avro_schema, target.block_header, later)
 
 
 def _greatest(keys: Sequence[pa.Scalar | None]) -> pa.Scalar | None:
@@ -593,7 +593,7 @@ class _Positions:
 class _OpenLog:
     """A native log file that is being written; its marker precedes it."""
 
-    def __init__(self, target: LogTarget, form: _LogForm) -> None:
+    def __init__(self, target: LogTarget, form: _LogFileSpec) -> None:
         self._watch = Stopwatch()
         self._target = target
         self._form = form
@@ -611,7 +611,7 @@ class _OpenLog:
         self._markers = settings.markers(target.storage)
         self._markers.create(self._path, self._io_type)
         bloom = 0.0 if settings.clique_files else settings.key_filter
-        file_form = FileForm(
+        file_form = FileSpec(
             form.schema, form.avro_schema, settings.compression, bloom, settings.log_row_groups
         )
         self._sink = open_sink(target.storage, self._path, file_form)
@@ -662,7 +662,7 @@ class _OpenLog:
             stat = replace(stat, num_deletes=self._rows)
         else:
             stat = with_records(stat, self._rows, self._inserts)
-        held = None if self._summaries is None else Held(self._summaries.finished())
+        held = None if self._summaries is None else WriterFacts(self._summaries.finished())
         return replace(stat, size_bytes=size_bytes, seconds=self._watch.seconds(), held=held)
 
     def _index(self, earlier: Sequence[WriteStat]) -> dict[str, str]:

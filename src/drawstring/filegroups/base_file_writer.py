@@ -1,8 +1,8 @@
 """Write base files: one file, or a stream of rows into new file groups of limited size.
 
 `BaseFileWriter` writes one file: first the marker, then the rows; it returns the write statistics.
-`NewGroups` starts another file group at the size limit. The driver makes one picklable `FileSettings` for all
-tasks of a write.
+`NewFileGroupWriter` starts another file group at the size limit. The driver makes one picklable
+`FileSettings` for all tasks of a write.
 
 Meta columns: commit time, sequence number, key, partition, file, and generated keys. Sequence numbers such as
 `20250101000000000_0_17` are built without formatting every number:
@@ -10,7 +10,7 @@ Meta columns: commit time, sequence number, key, partition, file, and generated 
     head, the same for ten thousand rows    20250101000000000_0_12
     the last four digits                                          3456
 
-Tables with virtual keys store null meta columns; `keyed` takes record keys from the key columns.
+Tables with virtual keys store null meta columns; `with_record_keys` takes record keys from the key columns.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from drawstring.filegroups.log_scanner import record_keys
 from drawstring.filegroups.sorted_merge import KeyOrder
 from drawstring.filegroups.write.markers import MarkerDirState, Markers
 from drawstring.formats.bloom_footer import KeySummary, fill_together
-from drawstring.formats.data_file import BaseFooter, FileForm, FileSink, open_sink
+from drawstring.formats.data_file import BaseFooter, FileSink, FileSpec, open_sink
 from drawstring.formats.lance import require_lance
 from drawstring.formats.parquet import RowGroups, SharedEncodings
 from drawstring.formats.parquet.row_group_copy import PatchedSink
-from drawstring.model.commit import Held, WriteStat
+from drawstring.model.commit import WriterFacts, WriteStat
 from drawstring.model.files import (
     LANCE,
     PARTITION_METADATA,
@@ -174,11 +174,11 @@ class MetaColumnWriter:
             nothing = [pa.nulls(rows, pa.string())] * len(META_COLUMNS)
             return pa.RecordBatch.from_arrays([*nothing, *own], names=self._schema.names)
         columns = [
-            constant(self._instant, rows),
+            constant_column(self._instant, rows),
             self._sequence(rows),
             batch.column(RECORD_KEY),
-            dictionary(batch.column(PARTITION_PATH)),
-            constant(file_name, rows),
+            dictionary_encoded(batch.column(PARTITION_PATH)),
+            constant_column(file_name, rows),
             *own,
         ]
         return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
@@ -189,23 +189,23 @@ class MetaColumnWriter:
         return counted_texts(self._prefix, start, rows)
 
 
-def constant(value: str, rows: int) -> pa.Array:
+def constant_column(value: str, rows: int) -> pa.Array:
     """Return a dictionary-encoded text column with a single value, which is cheap to write."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, dtype=np.int32)), pa.array([value]))
 
 
-def dictionary(column: pa.Array) -> pa.Array:
+def dictionary_encoded(column: pa.Array) -> pa.Array:
     """Return a column dictionary-encoded."""
     return column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
 
 
-def renamed(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
+def with_file_name(batch: pa.RecordBatch, file_name: str) -> pa.RecordBatch:
     """Return rows of another file with the file name of their new file."""
     position = batch.schema.get_field_index(FILE_NAME)
-    return batch.set_column(position, FILE_NAME, constant(file_name, batch.num_rows))
+    return batch.set_column(position, FILE_NAME, constant_column(file_name, batch.num_rows))
 
 
-def keyed(batch: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
+def with_record_keys(batch: pa.RecordBatch, config: TableConfig) -> pa.RecordBatch:
     """Return stored rows with record keys, for merging.
 
     Args:
@@ -226,7 +226,7 @@ def as_stored(batch: pa.RecordBatch, file_name: str, config: TableConfig) -> pa.
         config: the table.
     """
     if config.populate_meta_fields:
-        return renamed(batch, file_name)
+        return with_file_name(batch, file_name)
     nothing = pa.nulls(batch.num_rows, pa.string())
     return _with(_with(batch, RECORD_KEY, nothing), FILE_NAME, nothing)
 
@@ -336,20 +336,20 @@ class FileSettings:
         return MetaColumnWriter(self.instant, task, self.full_schema, self.config.populate_meta_fields)
 
 
-_WRITES_KEPT: Final = 8
-_LOGS_KEPT: Final = 64
-_FILES_A_CHOICE: Final = 16
+_ENCODINGS_CACHED: Final = 8
+_LOG_ENCODINGS_CACHED: Final = 64
+_FILES_PER_CHOICE: Final = 16
 """Log files or blocks after which their rows are looked at again."""
 
 
-@lru_cache(maxsize=_WRITES_KEPT)
+@lru_cache(maxsize=_ENCODINGS_CACHED)
 def _encodings(uri: str, instant: str, schema: pa.Schema) -> SharedEncodings:
     return SharedEncodings()
 
 
-@lru_cache(maxsize=_LOGS_KEPT)
+@lru_cache(maxsize=_LOG_ENCODINGS_CACHED)
 def _log_encodings(uri: str, schema: pa.Schema) -> SharedEncodings:
-    return SharedEncodings(_FILES_A_CHOICE)
+    return SharedEncodings(_FILES_PER_CHOICE)
 
 
 def check_installed(config: TableConfig) -> None:
@@ -406,7 +406,7 @@ class BaseFileWriter:
         # All keys of a new file are new: they are read from it.
         notes = former is not None and settings.config.populate_meta_fields
         self._new_keys: list[pa.Array] | None = [] if notes else None
-        ensure_partition(storage, partition, settings.instant)
+        ensure_partition_metadata(storage, partition, settings.instant)
         self._markers = settings.markers(storage)
         self._io_type = _io_type(previous)
         self._markers.create(self.path, self._io_type)
@@ -418,7 +418,7 @@ class BaseFileWriter:
         """Create the file."""
         rate = settings.key_filter
         inherited = former.reusable_filter(rate) if former is not None and rate else None
-        form = FileForm(
+        form = FileSpec(
             settings.full_schema,
             settings.avro_schema,
             settings.compression,
@@ -496,9 +496,9 @@ class BaseFileWriter:
             held=self._held(deleted_keys if deletes else ()),
         )
 
-    def _held(self, deleted_keys: Sequence[pa.Array] | None) -> Held | None:
-        held = Held(self._sink.summaries(), self._changed_keys(deleted_keys))
-        return None if held == Held() else held
+    def _held(self, deleted_keys: Sequence[pa.Array] | None) -> WriterFacts | None:
+        held = WriterFacts(self._sink.summaries(), self._changed_keys(deleted_keys))
+        return None if held == WriterFacts() else held
 
     def _changed_keys(self, deleted_keys: Sequence[pa.Array] | None) -> pa.Table | None:
         if self._new_keys is None or deleted_keys is None:
@@ -519,7 +519,7 @@ class BaseFileWriter:
         self._sink.abort()
 
 
-class NewGroups:
+class NewFileGroupWriter:
     """Streams rows into new file groups of one partition; starts another one at the size limit.
 
     Args:
@@ -578,7 +578,7 @@ class NewGroups:
             )
             self._first_id = None
         place = batch.schema.get_field_index(PARTITION_PATH)
-        batch = batch.set_column(place, PARTITION_PATH, constant(self._partition, batch.num_rows))
+        batch = batch.set_column(place, PARTITION_PATH, constant_column(self._partition, batch.num_rows))
         writer.write(self._meta_columns.apply(batch, writer.name))
         if file_id is None and writer.bytes_written >= self._settings.base_file_bytes_max:
             self._finish()
@@ -623,18 +623,18 @@ def _io_type(previous: FileSlice | None) -> str:
     return "MERGE" if previous is not None and previous.base else _NEW_FILE
 
 
-def close_together(files: Sequence[NewGroups]) -> list[WriteStat]:
+def close_together(files: Sequence[NewFileGroupWriter]) -> list[WriteStat]:
     """Finish the last files of several partitions, and return the statistics of all their files."""
     fill_together(summary for each in files if (summary := each.key_summary()) is not None)
     return [stat for each in files for stat in each.close()]
 
 
-def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
+def ensure_partition_metadata(storage: Storage, partition: str, instant: str) -> None:
     """Write the partition metadata file of a folder if it is missing (specification 1.3)."""
     storage.put_if_absent(join_path(partition, PARTITION_METADATA), _partition_metadata(partition, instant))
 
 
-def renew_partition(storage: Storage, partition: str, instant: str) -> None:
+def rewrite_partition_metadata(storage: Storage, partition: str, instant: str) -> None:
     """Write the partition metadata file of a folder anew, with another creation time."""
     storage.put(join_path(partition, PARTITION_METADATA), _partition_metadata(partition, instant))
 

@@ -61,11 +61,11 @@ from drawstring.filegroups.read_task import LogReading, ReadTask, nullable
 from drawstring.formats.log_files import change_rows, log_blocks
 from drawstring.formats.log_inline import BlockType
 from drawstring.keygen.texts import java_text
-from drawstring.merge.record_version import Array, flat
+from drawstring.merge.record_version import Array, combined_chunks
 from drawstring.model.files import LogFile
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import COMMIT_TIME, RECORD_KEY
-from drawstring.schema.internal_schema import in_requested_columns, stored_columns
+from drawstring.schema.internal_schema import stored_columns, with_query_names
 from drawstring.schema.logical_types import is_vector, vector_bytes
 from drawstring.schema.timestamp_units import in_table_units
 from drawstring.storage import open_spec
@@ -204,7 +204,7 @@ def _binary(values: pa.Array) -> pa.Array:
     return _by_distinct(values.cast(pa.binary()), lambda value: f'"{base64.b64encode(value).decode()}"')
 
 
-def _nothing(values: pa.Array) -> pa.Array:
+def _null_texts(values: pa.Array) -> pa.Array:
     return pa.nulls(len(values), pa.string())
 
 
@@ -222,11 +222,11 @@ _TEXTS: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa
     (pt.is_decimal, _decimal),
     (lambda kind: pt.is_binary(kind) or pt.is_fixed_size_binary(kind), _binary),
     (is_vector, lambda values: _binary(vector_bytes(values))),
-    (pt.is_null, _nothing),
+    (pt.is_null, _null_texts),
 )
 
 
-HELD_BYTES_MAX: Final = 256 << 20
+CACHE_BYTES_MAX: Final = 256 << 20
 """Bytes of records that are cached across all slices; records beyond it are read again."""
 
 
@@ -242,7 +242,7 @@ class LogHistory:
     def __init__(self, newest: ReadTask, writes: frozenset[str], uses: int) -> None:
         self._newest, self._writes, self._uses = newest, writes, uses
         self._lock = Lock()
-        self._held: _Held | None = None
+        self._held: _CachedRecords | None = None
         self._left = uses
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -265,12 +265,12 @@ class LogHistory:
         self._done()
         return tables[0], tables[1]
 
-    def _load(self) -> _Held:
+    def _load(self) -> _CachedRecords:
         with self._lock:
             held = self._held
             if held is None:
-                held = self._held = _held(self._newest, self._writes)
-        _HOLDERS.note(self, held.size_bytes)
+                held = self._held = _load_records(self._newest, self._writes)
+        _CACHED_HISTORIES.note(self, held.size_bytes)
         return held
 
     def _done(self) -> None:
@@ -278,14 +278,14 @@ class LogHistory:
             self._left -= 1
             if self._left <= 0:
                 self._held, self._left = None, self._uses
-                _HOLDERS.forget(self)
+                _CACHED_HISTORIES.forget(self)
 
     def let_go(self) -> None:
         """Free the cached records; they are read again when needed."""
         self._held = None
 
 
-class _Holders:
+class _HistoryCache:
     """The histories that cache records, least recently used first; evicts beyond the limit."""
 
     def __init__(self) -> None:
@@ -301,18 +301,18 @@ class _Holders:
             self._sizes[id(history)] = ref(history), size_bytes
             self._sizes.move_to_end(id(history))
             total = sum(size for _, size in self._sizes.values())
-            while total > HELD_BYTES_MAX and len(self._sizes) > 1:
+            while total > CACHE_BYTES_MAX and len(self._sizes) > 1:
                 _, (holder, size) = self._sizes.popitem(last=False)
                 total -= size
                 if (other := holder()) is not None:
                     other.let_go()
 
 
-_HOLDERS: Final = _Holders()
+_CACHED_HISTORIES: Final = _HistoryCache()
 
 
 @dataclass(frozen=True)
-class _Held:
+class _CachedRecords:
     """The records of a slice with the keys that the writes touched.
 
     Attributes:
@@ -338,15 +338,19 @@ class _Held:
 
     @cached_property
     def _logs(self) -> _Rows:
-        return _Rows([flat(piece.keys) for piece in self.pieces.values()])
+        return _Rows([combined_chunks(piece.keys) for piece in self.pieces.values()])
 
     @cached_property
     def _bases(self) -> _Rows:
-        return _Rows([flat(self.base.column(RECORD_KEY))])
+        return _Rows([combined_chunks(self.base.column(RECORD_KEY))])
 
     def keys_of(self, write: str) -> pa.Array:
         """Return the keys that a write touched."""
-        keys = [flat(piece.keys) for at, piece in self.pieces.items() if self.placed[at].instant == write]
+        keys = [
+            combined_chunks(piece.keys)
+            for at, piece in self.pieces.items()
+            if self.placed[at].instant == write
+        ]
         return pc.unique(pa.concat_arrays([pa.array([], pa.string()), *keys]))
 
     def rows(self, task: ReadTask, keys: pa.Array) -> pa.Table:
@@ -394,7 +398,7 @@ class _Rows:
         return {int(at): part - self._starts[at] for at, part in zip(pieces, parts, strict=False)}
 
 
-def _held(newest: ReadTask, writes: frozenset[str]) -> _Held:
+def _load_records(newest: ReadTask, writes: frozenset[str]) -> _CachedRecords:
     """Read the writes' own blocks first: they determine the keys to read from the other blocks."""
     reading = log_reading(newest)
     with open_logs(reading, newest.file_slice) as logs:
@@ -404,11 +408,13 @@ def _held(newest: ReadTask, writes: frozenset[str]) -> _Held:
             if placed.holds_records and newest.instants.admits(placed.instant)
         ]
         own = {at: logs.read(logs.placed[at]) for at in counting if logs.placed[at].instant in writes}
-        keys = pc.unique(pa.concat_arrays([pa.array([], pa.string()), *(flat(p.keys) for p in own.values())]))
+        keys = pc.unique(
+            pa.concat_arrays([pa.array([], pa.string()), *(combined_chunks(p.keys) for p in own.values())])
+        )
         pieces = {at: own[at] if at in own else _only(logs.read(logs.placed[at]), keys) for at in counting}
         placed = logs.placed
     batches = base_rows(newest, pc.field(RECORD_KEY).isin(keys)) if len(keys) else ()
-    return _Held(reading, placed, pieces, pa.Table.from_batches(batches, base_schema(newest)))
+    return _CachedRecords(reading, placed, pieces, pa.Table.from_batches(batches, base_schema(newest)))
 
 
 def _only(piece: LogPiece, keys: pa.Array) -> LogPiece:
@@ -421,7 +427,7 @@ CHANGE_SCHEMA: Final = pa.schema([(name, pa.string()) for name in ("op", "ts_ms"
 
 INSERT, UPDATE, DELETE = "i", "u", "d"
 _OPERATIONS: Final = pa.array([INSERT, UPDATE, DELETE])
-_FORMS: Final = frozenset(
+_CDC_SCHEMAS: Final = frozenset(
     {
         frozenset({"op", "record_key"}),
         frozenset({"op", "record_key", "before"}),
@@ -447,7 +453,7 @@ class LoggedColumns:
         logged = pa.RecordBatch.from_arrays(images.flatten(), names=[field.name for field in images.type])
         columns = nullable(self.schema, tuple(self.schema.names))
         logged = in_table_units(logged, stored_columns(self.schema, self.renames))
-        rows = conform(in_requested_columns(logged, self.renames), columns)
+        rows = conform(with_query_names(logged, self.renames), columns)
         return pa.StructArray.from_arrays(rows.columns, fields=list(rows.schema), mask=images.is_null())
 
 
@@ -540,14 +546,16 @@ def _compared(task: ChangeTask, before: ReadTask, after: ReadTask) -> Iterator[p
     written = _table(replace(after, where=pc.field(COMMIT_TIME) == task.instant))
     old, new = _keys(before), _keys(after)
     deleted = old.filter(pc.invert(pc.is_in(old, value_set=new)))
-    touched = _lookup(before, pa.concat_arrays([flat(written.column(RECORD_KEY)), deleted]))
+    touched = _lookup(before, pa.concat_arrays([combined_chunks(written.column(RECORD_KEY)), deleted]))
     return _deletes_and_upserts(task, written, deleted, touched)
 
 
 def _around_logs(task: ChangeTask, history: LogHistory) -> Iterator[pa.RecordBatch]:
     """Compare the records that a write to log files touched."""
     before, after = _touched(task, history)
-    deleted = before.keys.filter(pc.invert(pc.is_in(before.keys, value_set=flat(after.column(RECORD_KEY)))))
+    deleted = before.keys.filter(
+        pc.invert(pc.is_in(before.keys, value_set=combined_chunks(after.column(RECORD_KEY))))
+    )
     written = after.filter(pc.equal(after.column(COMMIT_TIME), task.instant))
     return _deletes_and_upserts(task, written, deleted, before)
 
@@ -568,7 +576,7 @@ def _deletes_and_upserts(
         no_images = pa.nulls(len(deleted), pa.string())
         yield _changes(task, pa.repeat(DELETE, len(deleted)), before.images(deleted), no_images)
     if written.num_rows:
-        images = before.images(flat(written.column(RECORD_KEY)))
+        images = before.images(combined_chunks(written.column(RECORD_KEY)))
         operations = pc.if_else(images.is_valid(), UPDATE, INSERT)
         yield _changes(task, operations, images, json_images(written, COMPACT))
 
@@ -597,13 +605,13 @@ def _with_images(
     else:
         keys = rows.column("record_key")
         new_keys = keys.filter(pc.not_equal(operations, DELETE))
-        after = _known(task, known_after or task.after, new_keys).images(keys)
+        after = _known_images(task, known_after or task.after, new_keys).images(keys)
         after = pc.if_else(pc.equal(operations, DELETE), pa.scalar(None, pa.string()), after)
         if "before" in names:
             before = _image_texts(task, rows.column("before"))
         else:
             old_keys = keys.filter(pc.not_equal(operations, INSERT))
-            before = _known(task, known_before or task.before, old_keys).images(keys)
+            before = _known_images(task, known_before or task.before, old_keys).images(keys)
             before = pc.if_else(pc.equal(operations, INSERT), pa.scalar(None, pa.string()), before)
     yield _changes(task, operations, before, after)
 
@@ -625,7 +633,7 @@ class _Images:
         return self.texts.take(pc.index_in(keys, value_set=self.keys))
 
 
-def _known(task: ChangeTask, rows: _Images | ReadTask | None, keys: pa.Array) -> _Images:
+def _known_images(task: ChangeTask, rows: _Images | ReadTask | None, keys: pa.Array) -> _Images:
     """Look up the images of all keys of a CDC log; raise if a key is missing."""
     if isinstance(rows, _Images):
         images = rows
@@ -649,11 +657,11 @@ def _lookup(rows: ReadTask, keys: pa.Array) -> _Images:
 
 
 def _images(rows: pa.Table) -> _Images:
-    return _Images(flat(rows.column(RECORD_KEY)), json_images(rows, COMPACT))
+    return _Images(combined_chunks(rows.column(RECORD_KEY)), json_images(rows, COMPACT))
 
 
 def _keys(rows: ReadTask) -> pa.Array:
-    return flat(_table(replace(rows, columns=(RECORD_KEY,))).column(RECORD_KEY))
+    return combined_chunks(_table(replace(rows, columns=(RECORD_KEY,))).column(RECORD_KEY))
 
 
 def _table(rows: ReadTask) -> pa.Table:
@@ -689,7 +697,7 @@ def _checked(rows: pa.RecordBatch) -> pa.RecordBatch:
     kinds = {field.name: field.type for field in rows.schema}
     texts = all(pt.is_string(kinds[name]) for name in ("op", "record_key") if name in kinds)
     images = all(pt.is_struct(kinds[name]) for name in ("before", "after") if name in kinds)
-    if frozenset(kinds) not in _FORMS or not texts or not images:
+    if frozenset(kinds) not in _CDC_SCHEMAS or not texts or not images:
         raise CorruptTableError(
             f"A CDC log file has the unknown columns {', '.join(kinds)}. Restore it from a backup."
         )

@@ -116,7 +116,7 @@ def _texts(parts: pa.StructArray, name: str) -> pa.StringArray:
 
 
 _NONE: Final = -1
-_AT_ONCE: Final = 1000
+_SLICES_PER_BATCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +168,8 @@ class SliceColumns:
 
     def each(self) -> Iterator[FileSlice]:
         """Yield all slices, made a thousand at a time."""
-        for start in range(0, len(self), _AT_ONCE):
-            yield from self._slices(start, min(start + _AT_ONCE, len(self)))
+        for start in range(0, len(self), _SLICES_PER_BATCH):
+            yield from self._slices(start, min(start + _SLICES_PER_BATCH, len(self)))
 
     def _slices(self, start: int, stop: int) -> list[FileSlice]:
         based = np.flatnonzero(self.bases[start:stop] != _NONE)
@@ -283,7 +283,7 @@ def latest_in_columns(files: FileColumns, rules: SliceRules) -> SliceColumns:
         {},
     )
     special = np.flatnonzero(is_special)
-    found = _with_special(found, data.rows, groups, special, rules)
+    found = _with_sliced_groups(found, data.rows, groups, special, rules)
     exists[special] = [number in found.made for number in special.tolist()]
     return found.take(np.flatnonzero(exists & ~_replaced(found, rules.replaced)))
 
@@ -368,7 +368,7 @@ def _replaced(slices: SliceColumns, replaced: Collection[tuple[str, str]]) -> Ar
     return np.asarray(may_be)
 
 
-def _with_special(
+def _with_sliced_groups(
     slices: SliceColumns, rows: Array, groups: _Groups, special: Array, rules: SliceRules
 ) -> SliceColumns:
     """Return slices of all groups with those of some groups as `slicing` makes them.

@@ -26,8 +26,8 @@ from drawstring.filegroups.write.changes import Changes, ordering_values
 from drawstring.merge.record_version import (
     Merger,
     Versions,
+    combined_chunks,
     comparable,
-    flat,
     ordering_of,
     stored_ordering_fields,
     wins_over,
@@ -118,7 +118,7 @@ class FieldMergeHandle:
         is_delete = np.arange(count + deletes) >= count
         always_wins = np.concatenate([np.zeros(count, dtype=bool), changes.always_delete])
         order = ordering_of(rows, self._config)
-        return Versions(rows, flat(rows.column(RECORD_KEY)), order, is_delete, always_wins)
+        return Versions(rows, combined_chunks(rows.column(RECORD_KEY)), order, is_delete, always_wins)
 
 
 def matches(batch: pa.RecordBatch, keys: pa.Array) -> tuple[Numbers, Numbers]:

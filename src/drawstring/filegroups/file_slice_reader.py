@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import DrawstringError
 from drawstring.config.table_config import TableConfig
-from drawstring.filegroups.large_log_scanner import MEMORY, Decisions, KnownSlice, with_columns_of
+from drawstring.filegroups.large_log_scanner import MERGED_LOG_CACHE, CachedSlice, Decisions, with_columns_of
 from drawstring.filegroups.late_materialization import can_stage, may_stage, staged_rows
 from drawstring.filegroups.log_merge import (
     SliceMerge,
@@ -113,7 +113,7 @@ def _merges_in_order(task: ReadTask) -> bool:
 
 def _read_sorted(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read sorted files: in stages if the log records fit into memory, or else window by window."""
-    log, decisions = _learnt(task, small_log_records) if _may_stage_sorted(task) else (None, None)
+    log, decisions = _cached_log_records(task, small_log_records) if _may_stage_sorted(task) else (None, None)
     if log is not None and can_stage(task, log):
         yield from staged_rows(task, log, decisions)
         return
@@ -129,7 +129,7 @@ def _may_stage_sorted(task: ReadTask) -> bool:
 
 def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Read a slice with log files; read the records that partial blocks touch from the whole slice."""
-    log, decisions = _learnt(task, slice_records)
+    log, decisions = _cached_log_records(task, slice_records)
     if can_stage(task, log):
         yield from staged_rows(task, log, decisions)
         return
@@ -143,7 +143,9 @@ def _read_merged(task: ReadTask) -> Iterator[pa.RecordBatch]:
         yield from _rows_of_keys(task.whole_slice, touched)
 
 
-def _learnt(task: ReadTask, read: Callable[[ReadTask], L]) -> tuple[L | LogRecords, Decisions | None]:
+def _cached_log_records(
+    task: ReadTask, read: Callable[[ReadTask], L]
+) -> tuple[L | LogRecords, Decisions | None]:
     """Return the log records of a task's slice, from memory if they are there, and what was merged before.
 
     Args:
@@ -156,14 +158,14 @@ def _learnt(task: ReadTask, read: Callable[[ReadTask], L]) -> tuple[L | LogRecor
     """
     if not task.remembers or not may_stage(task) or task.keys is not None or task.key_range is not None:
         return read(task), None
-    known = MEMORY.recall(task)
+    known = MERGED_LOG_CACHE.recall(task)
     if known is not None and known.has(result_columns(task)):
         return known.log, known.decisions
     log = read(task)
     if log is None or log.instants is None or not log.merger.chooses_whole_records:
         return log, None
-    learnt = KnownSlice(task, log) if known is None else replace(known, log=with_columns_of(log, known.log))
-    MEMORY.keep(learnt)
+    learnt = CachedSlice(task, log) if known is None else replace(known, log=with_columns_of(log, known.log))
+    MERGED_LOG_CACHE.keep(learnt)
     return learnt.log, learnt.decisions
 
 

@@ -388,10 +388,10 @@ def table_view(
         reader: reads replace commits and plans.
         listing: the files; None to list the storage.
     """
-    return FileGroupView(timeline, config, listing or listing_of(storage), reader)
+    return FileGroupView(timeline, config, listing or storage_listing(storage), reader)
 
 
-def listing_of(storage: Storage) -> Listing:
+def storage_listing(storage: Storage) -> Listing:
     """Return what lists the storage of a table; this is the one place that does."""
     return StorageListing(storage)
 
@@ -464,7 +464,7 @@ class SliceLookup:
             slices = self.view().slices(partition)
             if self._config.rules.names_logs_by_slice:
                 pending = self.view().pending_compactions()
-                slices = [_continued(s, pending.get((partition, s.file_id))) for s in slices]
+                slices = [_with_base_instant(s, pending.get((partition, s.file_id))) for s in slices]
             self._known[partition] = slices
         return self._known[partition]
 
@@ -542,5 +542,5 @@ class SliceLookup:
         return self._view
 
 
-def _continued(file_slice: FileSlice, compaction: str | None) -> FileSlice:
+def _with_base_instant(file_slice: FileSlice, compaction: str | None) -> FileSlice:
     return file_slice if compaction is None else replace(file_slice, base_instant=compaction)

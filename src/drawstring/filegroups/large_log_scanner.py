@@ -12,7 +12,7 @@ again and again, most records have a newer version. The scanner makes this pass 
 other columns on, if the bloom filters of the newest files have a sample of earlier keys. Deletes, partial
 updates and reads of some keys need all blocks.
 
-Cache of merged log records (`MEMORY`):
+Cache of merged log records (`MERGED_LOG_CACHE`):
 The merged log records of a slice, and which base rows they replace, stay the same until the slice gets
 another log file. A process caches them, in bounded memory, for the slices that it read last:
 
@@ -42,18 +42,18 @@ from drawstring.filegroups.log_scanner import LogPiece, OpenLogs, PlacedBlock, d
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
 from drawstring.filegroups.read_task import InstantRange, LogReading, ReadTask
 from drawstring.formats.bloom_footer import FILTER
-from drawstring.formats.filter import WantedRows
+from drawstring.formats.filter import LogRowSelection
 from drawstring.formats.log_inline import BlockType
 from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.record_merger import merger_of
-from drawstring.merge.record_version import Array, flat, ordering_columns
+from drawstring.merge.record_version import Array, combined_chunks, ordering_columns
 from drawstring.model.files import FileSlice
 from drawstring.schema.fields import RECORD_KEY
 
 _NUMBER: Final = "_number"
 
 _BLOCKS_MIN: Final = 8
-_OTHERS_MIN: Final = 8
+_OTHER_COLUMNS_MIN: Final = 8
 """Blocks, and columns that decide nothing, from which on it is asked which blocks have survivors."""
 
 _KEYS_ASKED: Final = 16
@@ -100,7 +100,7 @@ class StreamedRecords(LogRecords):
                         yield batch.select(list(names)).filter(pa.array(chosen))
 
 
-def streams(reading: LogReading, file_slice: FileSlice) -> bool:
+def can_scan_twice(reading: LogReading, file_slice: FileSlice) -> bool:
     """Return whether the large log files of a slice can be read twice, so as not to hold their records.
 
     Args:
@@ -120,7 +120,7 @@ def stream_log_records(reading: LogReading, file_slice: FileSlice) -> StreamedRe
 
     Args:
         reading: settings for reading the log files.
-        file_slice: the slice; see `streams`.
+        file_slice: the slice; see `can_scan_twice`.
 
     Raises:
         CorruptTableError: a log file is missing, or a complete block in it is damaged.
@@ -168,10 +168,10 @@ def blocks_with_survivors(logs: OpenLogs, placed: Sequence[PlacedBlock]) -> Sequ
     reading = logs.reading
     columns = _deciding_columns(reading)
     others = len(reading.schema) - len(columns)
-    if others < _OTHERS_MIN or len(placed) < _BLOCKS_MIN or not _are_whole_records(logs, placed):
+    if others < _OTHER_COLUMNS_MIN or len(placed) < _BLOCKS_MIN or not _are_whole_records(logs, placed):
         return placed
     narrow = replace(logs, reading=replace(reading, schema=columns))
-    if not _may_come_again(narrow, placed):
+    if not _may_have_repeated_keys(narrow, placed):
         return placed
     pieces = narrow.read_all(placed)
     if any(piece.is_delete.any() for piece in pieces):
@@ -190,16 +190,16 @@ def _are_whole_records(logs: OpenLogs, placed: Sequence[PlacedBlock]) -> bool:
     return is_plain and merger_of(reading.config).chooses_whole_records
 
 
-def _may_come_again(narrow: OpenLogs, placed: Sequence[PlacedBlock]) -> bool:
+def _may_have_repeated_keys(narrow: OpenLogs, placed: Sequence[PlacedBlock]) -> bool:
     """Return whether the bloom filters of the newest files have a sample of the keys in one before them."""
     at = len(placed) * 3 // 4
     blocks = (each.block for each in placed[at + 1 : at + 1 + _BLOCKS_ASKED])
     later = [block for block in blocks if isinstance(block, NativeBlock) and _has_filter(block)]
-    keys = flat(narrow.read(placed[at]).keys)
+    keys = combined_chunks(narrow.read(placed[at]).keys)
     if not len(keys):
         return False
     sample = np.unique(np.linspace(0, len(keys) - 1, _KEYS_ASKED).astype(np.int64))
-    asked = (WantedRows(keys=keys.slice(int(at), 1)) for at in sample)
+    asked = (LogRowSelection(keys=keys.slice(int(at), 1)) for at in sample)
     return all(any(not block.excludes(each) for block in later) for each in asked)
 
 
@@ -212,7 +212,7 @@ def _with_place(piece: LogPiece, at: int) -> LogPiece:
     return replace(piece, rows=piece.rows.append_column(_NUMBER, numbers))
 
 
-BYTES_MAX: Final = 64 << 20
+CACHE_BYTES_MAX: Final = 64 << 20
 """Bytes that a process keeps of all slices."""
 
 _PARTS_MIN: Final = 4
@@ -235,7 +235,7 @@ class Decision:
     lost: Array
 
 
-NOTHING: Final = Decision(np.zeros(0, np.int32), np.zeros(0, np.int64))
+NO_DECISION: Final = Decision(np.zeros(0, np.int32), np.zeros(0, np.int64))
 """Of rows without log records."""
 
 Decisions: TypeAlias = dict[int, Decision]
@@ -243,7 +243,7 @@ Decisions: TypeAlias = dict[int, Decision]
 
 
 @dataclass(frozen=True, slots=True)
-class KnownSlice:
+class CachedSlice:
     """What is known of a slice.
 
     Attributes:
@@ -286,20 +286,20 @@ class KnownSlice:
         return own is instants or all(own.admits(each) == instants.admits(each) for each in seen)
 
 
-class MergeMemory:
+class MergedLogCache:
     """Keeps what is known of the slices that were read last.
 
     Args:
         bytes_max: bytes that are kept of all slices.
     """
 
-    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
         self._lock = Lock()
-        self._known: OrderedDict[tuple[str, str, str], tuple[KnownSlice, int]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str], tuple[CachedSlice, int]] = OrderedDict()
         self._size_bytes = 0
 
-    def recall(self, task: ReadTask) -> KnownSlice | None:
+    def recall(self, task: ReadTask) -> CachedSlice | None:
         """Return what is known of a task's slice; None if nothing is, or it is of no use to the task."""
         place = _place(task)
         with self._lock:
@@ -308,7 +308,7 @@ class MergeMemory:
                 self._known.move_to_end(place)
         return kept[0] if kept is not None and kept[0].is_of(task) else None
 
-    def keep(self, known: KnownSlice) -> None:
+    def keep(self, known: CachedSlice) -> None:
         """Keep what was learnt of a slice, in place of what was known of it."""
         size_bytes, place = known.size_bytes, _place(known.task)
         with self._lock:
@@ -342,4 +342,4 @@ def with_columns_of(log: LogRecords, other: LogRecords) -> LogRecords:
     return replace(log, versions=replace(log.versions, rows=rows))
 
 
-MEMORY: Final = MergeMemory()
+MERGED_LOG_CACHE: Final = MergedLogCache()

@@ -38,7 +38,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import BATCH_ROWS
-from drawstring.filegroups.large_log_scanner import NOTHING, Decision, Decisions
+from drawstring.filegroups.large_log_scanner import NO_DECISION, Decision, Decisions
 from drawstring.filegroups.log_merge import KeyTexts, finished
 from drawstring.filegroups.log_scanner import KeyNumbers, key_numbers
 from drawstring.filegroups.read.bootstrap_reader import side_by_side, with_values
@@ -80,7 +80,7 @@ class Matches:
         return int(np.flatnonzero(self.mask)[-1]) + 1
 
 
-def beside(
+def with_other_columns(
     facts: Sequence[pa.RecordBatch], others: Iterator[pa.RecordBatch] | None
 ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield batches and further columns of the same rows; the batches twice if there are no others."""
@@ -126,7 +126,7 @@ class Verdicts:
     decisions: Mapping[int, Decision]
     candidates: frozenset[int]
     keys: pa.Array | None
-    lowest: _Lowest | None
+    lowest: _LowestOrdering | None
 
     @staticmethod
     def of(
@@ -145,7 +145,7 @@ class Verdicts:
         if all(group in decisions for group in file.groups):
             return Verdicts(file, decisions, candidates, None, None)
         keys = log.versions.keys.cast(pa.binary()) if task.config.populate_meta_fields else None
-        lowest = _Lowest.of(log, task, file.schema)
+        lowest = _LowestOrdering.of(log, task, file.schema)
         return Verdicts(file, decisions, candidates, keys, lowest)
 
     def of_group(self, group: int) -> Verdict:
@@ -158,7 +158,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lowest:
+class _LowestOrdering:
     """The smallest ordering value of log records.
 
     Attributes:
@@ -172,7 +172,7 @@ class _Lowest:
     is_alone: bool
 
     @staticmethod
-    def of(log: LogRecords, task: ReadTask, stored: pa.Schema) -> _Lowest | None:
+    def of(log: LogRecords, task: ReadTask, stored: pa.Schema) -> _LowestOrdering | None:
         """Return it; None if base rows win over no log record."""
         may_lose = ~log.replaces
         names = stored_ordering_fields(task.config, task.schema)
@@ -185,8 +185,8 @@ class _Lowest:
         types = {kind, first.type, stored.field(names[0]).type if names[0] in stored.names else kind}
         is_number = pt.is_integer(kind) or pt.is_timestamp(kind)
         if len(types) > 1 or not is_number or first.null_count:
-            return _Lowest(names[0], None, is_alone)
-        return _Lowest(names[0], pc.min(first.cast(pa.int64())).as_py(), is_alone)
+            return _LowestOrdering(names[0], None, is_alone)
+        return _LowestOrdering(names[0], pc.min(first.cast(pa.int64())).as_py(), is_alone)
 
     def may_lose(self, file: StagedFile, group: int) -> bool:
         """Return whether a row of a row group may have a larger value."""
@@ -218,7 +218,7 @@ def decided_by_position(
     known = {} if decisions is None else decisions
     order = np.argsort(positions)
     rows, first = positions[order], 0
-    merge = _Merge(task, log, file, _Lowest.of(log, task, file.schema))
+    merge = _Merge(task, log, file, _LowestOrdering.of(log, task, file.schema))
     for group in file.groups:
         end = first + file.rows_of(group)
         low, high = np.searchsorted(rows, (first, end))
@@ -239,14 +239,14 @@ class _Merge:
     task: ReadTask
     log: LogRecords
     file: StagedFile
-    lowest: _Lowest | None
+    lowest: _LowestOrdering | None
 
     def of_group(self, group: int, rows: Array, records: Array) -> Decision:
         """Return how rows of a row group and their log records are merged; rows ascend."""
         if not len(rows):
-            return NOTHING
+            return NO_DECISION
         if self.lowest is None or not self.lowest.may_lose(self.file, group):
-            return Decision(rows.astype(np.int32), NOTHING.lost)
+            return Decision(rows.astype(np.int32), NO_DECISION.lost)
         wins = self.log.beats(self._ordering(group, rows), records)
         return Decision(rows[wins].astype(np.int32), records[~wins])
 
@@ -264,7 +264,7 @@ class _Merge:
         return ordering_of(pa.Table.from_batches(held, schema), task.config)
 
 
-HELD_BYTES_MAX: Final = 256 << 20
+CACHE_BYTES_MAX: Final = 256 << 20
 """Decoded size of a row group, all columns together, up to which its rows are held for the next stage."""
 
 
@@ -393,7 +393,7 @@ class _Stages:
             self.is_left[known.lost] = False
         for group, verdict in zip(self.file.groups, self.verdicts, strict=True):
             if not verdict.may_be_logged:
-                self.decisions.setdefault(group, NOTHING)
+                self.decisions.setdefault(group, NO_DECISION)
 
     def _span(self, groups: Sequence[int], verdict: Verdict) -> Iterator[pa.RecordBatch]:
         matches = self._matches(groups) if verdict.may_match else None
@@ -453,7 +453,7 @@ class _Stages:
         """Return the matching rows; None if that is to be found out of rows that are complete and merged."""
         names = [name for name in self.bound.names if name in self.stored]
         where = self.task.where
-        if where is None or not names or self.file.largest_group_bytes() > HELD_BYTES_MAX:
+        if where is None or not names or self.file.largest_group_bytes() > CACHE_BYTES_MAX:
             return None
         facts = list(self._read(groups, names))
         try:
@@ -490,7 +490,7 @@ class _Stages:
         rest = [name for name in names if name not in held]
         done, end = 0, len(matches.mask) if to_end else matches.end
         others_of = self._read(groups, rest, min(BATCH_ROWS, end)) if rest else None
-        for facts, others in beside(matches.facts, others_of):
+        for facts, others in with_other_columns(matches.facts, others_of):
             columns = [(facts if name in held else others).column(name) for name in names]
             yield pa.RecordBatch.from_arrays(columns, names=names), matches.mask[done : done + len(facts)]
             done += len(facts)
@@ -581,17 +581,17 @@ class _Comparison:
 def _joined(parts: Sequence[Array]) -> Array:
     if len(parts) == 1:
         return parts[0]
-    return np.concatenate(parts) if parts else NOTHING.lost
+    return np.concatenate(parts) if parts else NO_DECISION.lost
 
 
 def _replaced_rows(stages: _Stages, groups: Sequence[int]) -> Array:
     """Return the rows of row groups that are known to be replaced, counted from the first of them."""
     decisions = stages.decisions or {}
     if len(groups) == 1 or not decisions:
-        return decisions.get(groups[0], NOTHING).replaced
+        return decisions.get(groups[0], NO_DECISION).replaced
     start, replaced = 0, []
     for group in groups:
-        replaced.append(decisions.get(group, NOTHING).replaced + np.int64(start))
+        replaced.append(decisions.get(group, NO_DECISION).replaced + np.int64(start))
         start += stages.file.rows_of(group)
     return np.concatenate(replaced)
 

@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.resources import at_once
-from drawstring.filegroups.log_scanner import about_log, open_log, scan_log
+from drawstring.filegroups.log_scanner import log_error_context, open_log, scan_log
 from drawstring.formats.bloom_footer import StoredSummary
 from drawstring.formats.log_files import block_deletes, block_rows
 from drawstring.formats.log_index import FileRef, LogIndex, LogKeys, Member, read_log_index
@@ -44,7 +44,7 @@ def summarise_log(storage: Storage, log: LogFile) -> tuple[StoredSummary, bool]:
     is_opaque = False
     with open_log(storage, log) as file:
         for block in scan_log(storage, log, file):
-            with about_log(log, block.instant):
+            with log_error_context(log, block.instant):
                 keys = _keys(file, block)
             for each in keys or []:
                 log_keys.add(each.drop_null())
@@ -77,18 +77,18 @@ def logs_to_read(
         logs: the log files, in merge order.
         may_hold: returns whether a file with this key summary may contain one of the keys.
     """
-    known = known_members(storage, logs)
+    known = known_summaries(storage, logs)
     return tuple(log for log in logs if _is_read(known.get(_ref(log)), may_hold))
 
 
-def known_members(storage: Storage, logs: Sequence[LogFile]) -> dict[FileRef, Member]:
+def known_summaries(storage: Storage, logs: Sequence[LogFile]) -> dict[FileRef, Member]:
     """Return the known key summaries of the log files of a slice; files without a summary are omitted.
 
     Args:
         storage: storage of the table.
         logs: the log files, in merge order.
     """
-    ends = _Ends(storage)
+    ends = _FooterReader(storage)
     here = {_ref(log): log for log in logs}
     newest = ends.newest(logs)
     if newest is None:
@@ -118,13 +118,13 @@ def next_index(
     Raises:
         CorruptTableError: a log file is missing or damaged.
     """
-    ends = _Ends(storage)
+    ends = _FooterReader(storage)
     here = {_ref(log): log for log in logs}
     clique: list[Member] = []
     chain: tuple[tuple[FileRef, ...], ...] = ()
     if (newest := ends.newest(logs)) is not None:
         clique = [member for member in _members(*newest) if member.file in here]
-        chain = _still_there(newest[1].chain, here)
+        chain = _complete_cliques(newest[1].chain, here)
         covered = {member.file for member in clique} | {ref for each in chain for ref in each}
         if len(clique) >= clique_files:
             chain = (tuple(member.file for member in reversed(clique)), *chain)
@@ -135,7 +135,7 @@ def next_index(
     return LogIndex(name, own, tuple(clique), chain)
 
 
-class _Ends:
+class _FooterReader:
     """Reads the footers of log files, several in parallel and each once."""
 
     def __init__(self, storage: Storage) -> None:
@@ -160,7 +160,7 @@ class _Ends:
         return Member(_ref(log), *summarise_log(self._storage, log))
 
     def _index(self, log: LogFile) -> LogIndex | None:
-        with about_log(log):
+        with log_error_context(log):
             return read_log_index(self._storage, log.status.path)
 
 
@@ -169,7 +169,7 @@ def _members(log: LogFile, index: LogIndex) -> tuple[Member, ...]:
     return (*index.clique, Member(_ref(log), index.own))
 
 
-def _still_there(
+def _complete_cliques(
     chain: Sequence[Sequence[FileRef]], here: Collection[FileRef]
 ) -> tuple[tuple[FileRef, ...], ...]:
     """Return the cliques whose last file, which stores their summaries, is still in the slice."""

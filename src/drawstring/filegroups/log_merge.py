@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.table_config import MergeMode, TableConfig
-from drawstring.filegroups.large_log_scanner import stream_log_records, streams
+from drawstring.filegroups.large_log_scanner import can_scan_twice, stream_log_records
 from drawstring.filegroups.log_scanner import delete_columns, record_keys
 from drawstring.filegroups.positions import located_by_position
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of, with_values
@@ -28,7 +28,7 @@ from drawstring.merge.record_merger import check_mergeable
 from drawstring.merge.record_version import Array, Versions, ordering_columns, ordering_of
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import RECORD_KEY
-from drawstring.schema.internal_schema import in_requested_columns, stored_columns
+from drawstring.schema.internal_schema import stored_columns, with_query_names
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 
@@ -56,7 +56,7 @@ def _base_rows(
     else:
         batches = base_rows_of(storage, base, selection, task.schema, task.config)
     for batch in batches:
-        yield conform(batch if renames is None else in_requested_columns(batch, renames), schema)
+        yield conform(batch if renames is None else with_query_names(batch, renames), schema)
 
 
 def _needed(task: ReadTask) -> list[str]:
@@ -265,7 +265,7 @@ def slice_records(task: ReadTask) -> LogRecords:
     """Read the log files of a task's slice; only the keys if the records are too large for memory."""
     reading = log_reading(task)
     size_bytes = sum(log.status.size_bytes for log in task.file_slice.logs)
-    if size_bytes > HELD_BYTES_MAX and streams(reading, task.file_slice):
+    if size_bytes > HELD_BYTES_MAX and can_scan_twice(reading, task.file_slice):
         return stream_log_records(reading, task.file_slice)
     return read_log_records(reading, task.file_slice)
 

@@ -46,13 +46,13 @@ from drawstring.config.table_kinds import KeyGeneratorType
 from drawstring.filegroups.read_task import InstantRange, LogReading
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, DeleteRecords, LogBlock
-from drawstring.formats.log_native import FOOTERS, NativeBlock, native_deletes_windows
+from drawstring.formats.log_native import FOOTER_CACHE, NativeBlock, native_deletes_windows
 from drawstring.keygen.key_generator import KeyGenerator
-from drawstring.merge.record_version import Array, flat, stored_ordering
+from drawstring.merge.record_version import Array, combined_chunks, stored_ordering
 from drawstring.model.files import FileSlice, LogFile
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import IS_DELETED_COLUMN, OPERATION_COLUMN, RECORD_KEY, columns_with, type_at
-from drawstring.schema.internal_schema import in_requested_columns, stored_columns
+from drawstring.schema.internal_schema import stored_columns, with_query_names
 from drawstring.storage.protocol import Storage
 from drawstring.storage.streams import RangeFile
 
@@ -112,7 +112,7 @@ def row_deletes(rows: pa.Table, config: TableConfig) -> tuple[Array, Array]:
 def without_ordering(ordering: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> Array:
     """Return which rows have no ordering value: all null, or the int 0, which Hudi uses for none."""
     absent = np.ones(rows, dtype=bool)
-    for column in map(flat, ordering):
+    for column in map(combined_chunks, ordering):
         is_none = pc.equal(column.fill_null(0), 0) if pa.types.is_int32(column.type) else pc.is_null(column)
         absent &= is_none.to_numpy(zero_copy_only=False)
     return absent
@@ -153,7 +153,7 @@ def blocks_to_merge(blocks: Iterable[PlacedBlock], instants: InstantRange) -> li
         blocks: all blocks of a slice, file by file.
         instants: the visible instants.
     """
-    return _with_log_compactions(_alive(blocks, instants))
+    return _with_log_compactions(_not_rolled_back(blocks, instants))
 
 
 def final_instants(blocks: Iterable[PlacedBlock], instants: InstantRange) -> Mapping[str, str]:
@@ -163,12 +163,12 @@ def final_instants(blocks: Iterable[PlacedBlock], instants: InstantRange) -> Map
         blocks: all blocks of a slice, file by file.
         instants: the visible instants.
     """
-    alive = _alive(blocks, instants)
-    finals = _finals(alive, _rewritten_by(alive))
+    alive = _not_rolled_back(blocks, instants)
+    finals = _final_instants(alive, _rewritten_by(alive))
     return {placed.instant: final for placed, final in zip(alive, finals, strict=True)}
 
 
-def _alive(blocks: Iterable[PlacedBlock], instants: InstantRange) -> list[PlacedBlock]:
+def _not_rolled_back(blocks: Iterable[PlacedBlock], instants: InstantRange) -> list[PlacedBlock]:
     """Return the visible data and delete blocks that no rollback took back, file by file.
 
     The block of a log compaction is left out if the records that it rewrote are not visible, as in an
@@ -228,7 +228,7 @@ def _with_log_compactions(blocks: list[PlacedBlock]) -> list[PlacedBlock]:
     rewritten_by = _rewritten_by(blocks)
     if not rewritten_by:
         return blocks
-    finals = _finals(blocks, rewritten_by)
+    finals = _final_instants(blocks, rewritten_by)
     newest_place = {final: place for place, final in enumerate(finals) if final != blocks[place].instant}
     by_instant: dict[str, list[PlacedBlock]] = {}
     for placed in blocks:
@@ -251,7 +251,7 @@ def _rewritten_by(blocks: Sequence[PlacedBlock]) -> dict[str, str]:
     }
 
 
-def _finals(blocks: Sequence[PlacedBlock], rewritten_by: Mapping[str, str]) -> list[str]:
+def _final_instants(blocks: Sequence[PlacedBlock], rewritten_by: Mapping[str, str]) -> list[str]:
     """Return the instant whose blocks replace each block, through log compactions of log compactions."""
     known: dict[str, str] = {}
     for placed in blocks:
@@ -337,12 +337,12 @@ class OpenLogs:
 
     def read(self, placed: PlacedBlock) -> LogPiece:
         """Read the records of a block."""
-        with about_log(placed.file, placed.instant):
+        with log_error_context(placed.file, placed.instant):
             return _piece(self.reading, placed, self.files)
 
     def read_all(self, placed: Sequence[PlacedBlock]) -> list[LogPiece]:
         """Read the records of blocks that are wanted; files without any by their footers are not opened."""
-        pieces = outlines(self.reading, placed)
+        pieces = blocks_without_records(self.reading, placed)
         for at, each in enumerate(placed):
             if not _is_excluded(self.reading, each):
                 pieces[at] = _of_keys(self.read(each), self.reading.keys)
@@ -351,7 +351,7 @@ class OpenLogs:
     def windows(self, placed: PlacedBlock) -> Iterator[LogPiece]:
         """Yield the records of a native log file piece by piece; see `read`."""
         reading, block = self.reading, placed.block
-        with about_log(placed.file, placed.instant):
+        with log_error_context(placed.file, placed.instant):
             if isinstance(block, NativeBlock) and block.kind is BlockType.DELETE:
                 for deletes in native_deletes_windows(self.files[placed.file], block, reading.wanted):
                     yield _of_keys(_delete_piece(reading, deletes), reading.keys)
@@ -362,7 +362,7 @@ class OpenLogs:
 
     def rows(self, placed: PlacedBlock) -> Iterator[pa.RecordBatch]:
         """Yield the records of a data block, batch by batch."""
-        with about_log(placed.file, placed.instant):
+        with log_error_context(placed.file, placed.instant):
             for batch in _stored_rows(self.reading, placed, self.files):
                 yield conform(batch, self.reading.schema)
 
@@ -413,14 +413,14 @@ class _Files(dict[LogFile, pa.NativeFile]):
 
 def _known_blocks(storage: Storage, log: LogFile) -> list[LogBlock]:
     """Return the block of a native log file whose footer this process has read; none of another file."""
-    block = None if log.native is None else FOOTERS.recall(storage, log)
+    block = None if log.native is None else FOOTER_CACHE.recall(storage, log)
     return [] if block is None else [block]
 
 
-def outlines(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiece]:
+def blocks_without_records(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiece]:
     """Return blocks without their records: what decides how all records are merged."""
     nothing = np.zeros(0, dtype=bool)
-    empty = LogPiece(no_rows(reading), pa.chunked_array([], pa.string()), nothing, nothing)
+    empty = LogPiece(empty_table(reading), pa.chunked_array([], pa.string()), nothing, nothing)
     return [
         replace(
             empty,
@@ -432,7 +432,7 @@ def outlines(reading: LogReading, placed: Sequence[PlacedBlock]) -> list[LogPiec
     ]
 
 
-def no_rows(reading: LogReading) -> pa.Table:
+def empty_table(reading: LogReading) -> pa.Table:
     """Return a table without rows; `Schema.empty_table` takes 40 times as long, for it makes arrays."""
     return pa.Table.from_batches([], reading.schema)
 
@@ -443,7 +443,7 @@ def _is_excluded(reading: LogReading, placed: PlacedBlock) -> bool:
 
 
 @contextmanager
-def about_log(log: LogFile, instant: str | None = None) -> Iterator[None]:
+def log_error_context(log: LogFile, instant: str | None = None) -> Iterator[None]:
     """Add the log file to errors, and the instant: by default the one in the file name."""
     try:
         yield
@@ -463,7 +463,7 @@ def open_log(storage: Storage, log: LogFile) -> pa.NativeFile:
     Raises:
         CorruptTableError: the file is missing.
     """
-    with about_log(log):
+    with log_error_context(log):
         return storage.open(log.status.path)
 
 
@@ -473,10 +473,10 @@ def scan_log(storage: Storage, log: LogFile, file: pa.NativeFile) -> list[LogBlo
     Raises:
         CorruptTableError: the file is empty, or a block header is invalid.
     """
-    with about_log(log):
+    with log_error_context(log):
         blocks = log_blocks(file, log, storage.local_path(log.status.path))
     if log.native is not None and isinstance(blocks[0], NativeBlock):
-        FOOTERS.keep(storage, log, blocks[0])
+        FOOTER_CACHE.keep(storage, log, blocks[0])
     return blocks
 
 
@@ -507,7 +507,7 @@ def _stored_rows(
         return
     stored = stored_columns(reading.schema, renames)
     for batch in block_rows(file, placed.block, stored, reading.wanted):
-        yield in_requested_columns(batch, renames)
+        yield with_query_names(batch, renames)
 
 
 def _data_piece(reading: LogReading, rows: pa.Table) -> LogPiece:
@@ -572,7 +572,7 @@ def record_keys(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> pa.Chun
 
 _INTEGER: Final = "0|-?[1-9][0-9]*"
 _FACTOR: Final = np.uint64(0x9E3779B97F4A7C15)
-_FLAGS_A_KEY: Final = 32
+_FLAGS_PER_KEY: Final = 32
 _FLAG_BITS_MAX: Final = 20
 """The flags take up to a megabyte, so that they stay in the cache of a core."""
 _REPEATED_MAX: Final = 2
@@ -659,7 +659,7 @@ def key_numbers(
     """
     fields = config.record_key_fields
     costs_more = RECORD_KEY in others and not all(field in others for field in fields)
-    return None if costs_more or not _are_integers(config, stored) else _taken_apart(keys, config)
+    return None if costs_more or not _are_integers(config, stored) else _parsed_keys(keys, config)
 
 
 def _are_integers(config: TableConfig, stored: pa.Schema) -> bool:
@@ -672,7 +672,7 @@ def _are_integers(config: TableConfig, stored: pa.Schema) -> bool:
     return all(field in stored.names and pt.is_integer(stored.field(field).type) for field in fields)
 
 
-def _taken_apart(keys: pa.Array, config: TableConfig) -> KeyNumbers | None:
+def _parsed_keys(keys: pa.Array, config: TableConfig) -> KeyNumbers | None:
     """Return keys as numbers; None if a key is not the text of numbers, or two have the same hash."""
     fields = config.record_key_fields
     is_prefixed = KeyGenerator(config).is_prefixed()
@@ -709,7 +709,7 @@ def _hashes(columns: Sequence[Array]) -> Array:
 
 def _flags(hashes: Array) -> Array:
     """Return by the first bits of a hash whether one of some hashes begins with them."""
-    bits = min(_FLAG_BITS_MAX, (len(hashes) * _FLAGS_A_KEY).bit_length() or 1)
+    bits = min(_FLAG_BITS_MAX, (len(hashes) * _FLAGS_PER_KEY).bit_length() or 1)
     flags = np.zeros(1 << bits, dtype=bool)
     flags[_first_bits(hashes, len(flags))] = True
     return flags

@@ -32,7 +32,7 @@ from drawstring.filegroups.base_file_writer import (
     FileSettings,
     MetaColumnWriter,
     as_stored,
-    keyed,
+    with_record_keys,
 )
 from drawstring.filegroups.copy_on_write import FieldMergeHandle, MergeHandle
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
@@ -41,14 +41,14 @@ from drawstring.filegroups.sorted_merge import sorted_by_key
 from drawstring.filegroups.write.change_log import ChangeLog
 from drawstring.filegroups.write.changes import Changes
 from drawstring.formats.data_file import BaseFooter, Selection, base_footer, read_base
-from drawstring.formats.parquet import REPEATING, read_parquet_rows, repeating
+from drawstring.formats.parquet import REPEATING, read_parquet_rows, with_dictionary_types
 from drawstring.merge.record_merger import merger_of
 from drawstring.merge.record_version import ordering_columns, ordering_fields
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, TaskContext
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import FILE_NAME, RECORD_KEY
-from drawstring.schema.internal_schema import in_requested_columns, stored_columns
+from drawstring.schema.internal_schema import stored_columns, with_query_names
 from drawstring.storage.protocol import Storage
 
 _Rows: TypeAlias = tuple[pa.RecordBatch, bool]
@@ -261,7 +261,7 @@ def _base_rows(
     With a schema, the rows have only its columns.
     """
     assert target.base is not None
-    schema = schema or repeating(settings.full_schema)
+    schema = schema or with_dictionary_types(settings.full_schema)
     renames = settings.config.renames(target.base.instant)
     needed = pa.schema([each for each in settings.full_schema if each.name in schema.names])
     columns = [name for name in _stored(settings, target.base, needed).names if name != FILE_NAME]
@@ -274,8 +274,8 @@ def _base_rows(
     else:
         batches = read_base(storage, path, Selection(columns))
     for batch in batches:
-        rows = batch if renames is None else in_requested_columns(batch, renames)
-        yield keyed(conform(rows, schema), settings.config)
+        rows = batch if renames is None else with_query_names(batch, renames)
+        yield with_record_keys(conform(rows, schema), settings.config)
 
 
 def _merge_handle(

@@ -21,7 +21,7 @@ from drawstring.filegroups.log_scanner import PlacedBlock
 from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.log_native import NativeBlock
 from drawstring.formats.record_positions import decode_bitmap, decode_list
-from drawstring.merge.record_version import Array, flat
+from drawstring.merge.record_version import Array, combined_chunks
 from drawstring.model.files import PARQUET, FileSlice, file_extension
 
 POSITION: Final = "_drawstring_position"
@@ -50,7 +50,7 @@ def positions_of_keys(rows: pa.Table, codes: Array, distinct: int) -> pa.Array |
     """
     if POSITION not in rows.column_names:
         return None
-    positions = flat(rows.column(POSITION))
+    positions = combined_chunks(rows.column(POSITION))
     if distinct == len(rows):
         return positions
     numbers = positions.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -63,7 +63,7 @@ def positions_of_keys(rows: pa.Table, codes: Array, distinct: int) -> pa.Array |
 
 def known_positions(column: pa.Array | pa.ChunkedArray) -> Array | None:
     """Return the positions of records; None unless all are known."""
-    return None if column.null_count else flat(column).to_numpy()
+    return None if column.null_count else combined_chunks(column).to_numpy()
 
 
 def logged_positions(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.config.table.schema_versions import Renames
 from drawstring.config.table_config import TableConfig
-from drawstring.formats.filter import KeyRange, WantedRows, Wording
+from drawstring.formats.filter import ConditionSql, KeyRange, LogRowSelection
 from drawstring.merge.record_version import stored_ordering_fields
 from drawstring.model.files import FileSlice
 from drawstring.schema.fields import COMMIT_TIME, RECORD_KEY
@@ -110,7 +110,7 @@ class ReadTask:
     keys: tuple[str, ...] | None = None
     whole_slice: ReadTask | None = None
     timeline_digest: str | None = None
-    wording: Wording | None = None
+    wording: ConditionSql | None = None
     key_range: KeyRange | None = None
     in_order: bool = False
     remembers: bool = False
@@ -202,9 +202,9 @@ class LogReading:
     positions_of: str | None = None
 
     @property
-    def wanted(self) -> WantedRows:
+    def wanted(self) -> LogRowSelection:
         """The records to read of a native log file."""
-        return WantedRows(self.keys, self.key_range, self.batch_rows, self.ahead_bytes)
+        return LogRowSelection(self.keys, self.key_range, self.batch_rows, self.ahead_bytes)
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:

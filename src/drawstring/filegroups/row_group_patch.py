@@ -28,13 +28,18 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.resources import BATCH_ROWS
-from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, MetaColumnWriter, constant
+from drawstring.filegroups.base_file_writer import (
+    BaseFileWriter,
+    FileSettings,
+    MetaColumnWriter,
+    constant_column,
+)
 from drawstring.filegroups.copy_on_write import Applied, MergeHandle, Numbers
 from drawstring.formats.bloom_footer import KeySummary, extended_footer
 from drawstring.formats.data_file import BaseFooter, is_parquet
 from drawstring.formats.parquet.footer import ChunkSource
 from drawstring.formats.parquet.row_group_copy import PatchedFile, PatchedSink, patch_source, patched_file
-from drawstring.formats.parquet.writer import entries_of, physical, table_of
+from drawstring.formats.parquet.writer import entries_of, physical_schema, table_of
 from drawstring.merge.record_version import ordering_columns
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, TaskContext
@@ -45,7 +50,7 @@ from drawstring.storage.protocol import Storage
 _SMALL_GROUP_ROWS: Final = 4_096
 """Rows of a row group that always takes new records, if it is the last one."""
 
-_TAIL_TIMES: Final = 4
+_TAIL_ROWS_RATIO_MAX: Final = 4
 """How many times as many rows as there are new ones a row group at the end may have to take these."""
 
 _SAME: Final = frozenset((RECORD_KEY, PARTITION_PATH, FILE_NAME))
@@ -119,7 +124,7 @@ class PatchedGroups:
         while stay:
             size = sizes[stay - 1]
             if (
-                size > max(_SMALL_GROUP_ROWS, _TAIL_TIMES * rows)
+                size > max(_SMALL_GROUP_ROWS, _TAIL_ROWS_RATIO_MAX * rows)
                 or size + rows > self.settings.row_groups.rows
             ):
                 break
@@ -134,7 +139,7 @@ class PatchedGroups:
         for span in self.file.spans(group, names):
             stored = self.file.columns(group, span)
             for name in span:
-                column = patched(stored.column(name), changes.updated, updates.column(name))
+                column = patched_column(stored.column(name), changes.updated, updates.column(name))
                 if column is not None:
                     changed[name] = column
         changed[FILE_NAME] = self._own_name(self.file.group_rows[group])
@@ -152,7 +157,7 @@ class PatchedGroups:
         if len(changes.updated):
             updates = self._updates(changes)
             for name in columns.keys() - _SAME:
-                column = patched(columns[name], changes.updated, updates.column(name))
+                column = patched_column(columns[name], changes.updated, updates.column(name))
                 columns[name] = columns[name] if column is None else column
         columns[FILE_NAME] = self._own_name(rows.num_rows)
         table = self._table(columns)
@@ -163,7 +168,7 @@ class PatchedGroups:
         return table.filter(pa.array(keep))
 
     def _own_name(self, rows: int) -> pa.ChunkedArray:
-        return pa.chunked_array([constant(self.name, rows)])
+        return pa.chunked_array([constant_column(self.name, rows)])
 
     def _table(self, columns: dict[str, pa.ChunkedArray]) -> pa.Table:
         """Return columns as a table, in the order of the file."""
@@ -174,7 +179,7 @@ class PatchedGroups:
     def _add(self, parts: list[pa.Table], like: int) -> None:
         """Write rows as row groups; texts that are a dictionary in one of the parts are one in the file."""
         fields = []
-        for field in physical(self.settings.full_schema):
+        for field in physical_schema(self.settings.full_schema):
             kinds = (part.schema.field(field.name).type for part in parts)
             fields.append(field.with_type(next(filter(pt.is_dictionary, kinds), field.type)))
         rows = table_of([batch for part in parts for batch in part.to_batches()], pa.schema(fields))
@@ -182,7 +187,7 @@ class PatchedGroups:
             self.sink.add(rows.slice(start, self.settings.row_groups.rows), like)
 
 
-def patched(stored: pa.ChunkedArray, rows: Numbers, values: pa.Array) -> pa.ChunkedArray | None:
+def patched_column(stored: pa.ChunkedArray, rows: Numbers, values: pa.Array) -> pa.ChunkedArray | None:
     """Return a column with other values in some rows; None if they have these values already.
 
     Args:
@@ -190,10 +195,10 @@ def patched(stored: pa.ChunkedArray, rows: Numbers, values: pa.Array) -> pa.Chun
         rows: numbers of the rows, ascending.
         values: a value for each of them; repeating texts may be a dictionary.
     """
-    new = plain(values)
+    new = without_dictionary(values)
     if is_vector(new.type):
         new = vector_bytes(new)
-    if _are_same(plain(_one(stored.take(pa.array(rows)))), new):
+    if _are_same(without_dictionary(_one(stored.take(pa.array(rows)))), new):
         return None
     if pt.is_dictionary(stored.type) or pt.is_nested(stored.type):
         added = pc.dictionary_encode(new).cast(stored.type) if pt.is_dictionary(stored.type) else new
@@ -217,7 +222,7 @@ def one_batch(rows: pa.Table) -> pa.RecordBatch:
     return batch
 
 
-def plain(array: pa.Array) -> pa.Array:
+def without_dictionary(array: pa.Array) -> pa.Array:
     """Return an array without dictionary."""
     return array.cast(array.type.value_type) if pt.is_dictionary(array.type) else array
 
@@ -351,7 +356,7 @@ class Patch:
         names = [RECORD_KEY, *ordering_columns(config, self.settings.schema)]
         keys = self.handle.keys.cast(pa.binary())
         applied = [
-            self._applied(file, group, names) if _may_have(file, group, keys) else Applied(*[_NONE] * 3)
+            self._applied(file, group, names) if _may_have_keys(file, group, keys) else Applied(*[_NONE] * 3)
             for group in range(len(file.group_rows))
         ]
         is_written = ~self.handle.lost
@@ -376,7 +381,7 @@ class Patch:
 
 
 class SuccessorWriter(BaseFileWriter):
-    """Writes a base file of which the row groups are given to `patched`.
+    """Writes a base file of which the row groups are given to `patched_column`.
 
     Args:
         settings: settings of the write.
@@ -442,7 +447,7 @@ def _changes_of(applied: Applied, is_written: np.ndarray[tuple[int], np.dtype[np
     return GroupChanges(rows, records[places])
 
 
-def _may_have(file: PatchedFile, group: int, keys: pa.Array) -> bool:
+def _may_have_keys(file: PatchedFile, group: int, keys: pa.Array) -> bool:
     """Return whether a row group may have any of the keys (binary), by its footer."""
     bounds = file.bounds(group, RECORD_KEY)
     if bounds is None or not all(isinstance(bound, bytes) for bound in bounds):

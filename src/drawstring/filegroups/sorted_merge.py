@@ -62,15 +62,15 @@ from drawstring.filegroups.log_scanner import (
     LogPiece,
     OpenLogs,
     PlacedBlock,
+    blocks_without_records,
     open_logs,
-    outlines,
     record_keys,
 )
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
 from drawstring.filegroups.read_task import LogReading, ReadTask
 from drawstring.formats.data_file import BaseFooter, has_footer
 from drawstring.formats.log_native import NativeBlock
-from drawstring.merge.record_version import Array, flat, ordering_of
+from drawstring.merge.record_version import Array, combined_chunks, ordering_of
 from drawstring.model.files import FileSlice, NativeLog
 from drawstring.schema.fields import RECORD_KEY
 
@@ -161,7 +161,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 BASE_WINDOW_BYTES: Final = 16 << 20
 """Bytes of a window of a base file, from which on it ends."""
 
-WINDOWS_HELD: Final = 2
+WINDOWS_IN_MEMORY_MAX: Final = 2
 """Windows of a small run in memory: with one, the rest of a window would be the bound of its run."""
 
 
@@ -200,7 +200,7 @@ class SortedRun(Generic[W]):
         self,
         files: Iterable[tuple[str, Iterator[W]]],
         keys: Callable[[W], pa.Array],
-        windows_held: int = WINDOWS_HELD,
+        windows_held: int = WINDOWS_IN_MEMORY_MAX,
         unsorted: str = UNSORTED,
         *,
         once: bool = False,
@@ -267,7 +267,7 @@ class SortedRun(Generic[W]):
         return self._taken is not None and len(keys) > 0 and str(keys[0]) <= self._taken
 
 
-def fenced(runs: Sequence[SortedRun[W]]) -> Iterator[list[list[W]]]:
+def merge_by_fences(runs: Sequence[SortedRun[W]]) -> Iterator[list[list[W]]]:
     """Yield, fence by fence, the rows of each run up to it.
 
     Args:
@@ -309,7 +309,7 @@ def in_runs(files: Sequence[T], bounds: Callable[[T], tuple[str, str] | None]) -
     return runs
 
 
-def gathered(
+def in_few_windows(
     batches: Iterable[pa.RecordBatch], keys: Callable[[pa.RecordBatch], pa.Array], window_bytes: int
 ) -> Iterator[pa.Table]:
     """Yield batches in few windows, each of which costs a merge with all other runs.
@@ -388,8 +388,8 @@ def merged_parts(task: ReadTask, base: Iterator[pa.RecordBatch] | None = None) -
             return
         logs = windowed(opened, runs)
         reading = logs.reading
-        among = outlines(reading, placed)
-        for parts in fenced([_base_run(task, base), *(_run_of(logs, each) for each in runs)]):
+        among = blocks_without_records(reading, placed)
+        for parts in merge_by_fences([_base_run(task, base), *(_run_of(logs, each) for each in runs)]):
             yield _merged(task, reading, parts, among)
 
 
@@ -412,7 +412,7 @@ def small_log_records(task: ReadTask) -> LogRecords | None:
 def _base_run(task: ReadTask, rows: Iterator[pa.RecordBatch] | None) -> _Run:
     path = task.file_slice.base.status.path if task.file_slice.base else ""
     stored = base_rows(task, task.merged_among) if rows is None else rows
-    windows = gathered(stored, partial(record_keys, config=task.config), BASE_WINDOW_BYTES)
+    windows = in_few_windows(stored, partial(record_keys, config=task.config), BASE_WINDOW_BYTES)
     return SortedRun([(path, windows)], partial(_keys_of_rows, config=task.config), windows_held=1)
 
 
@@ -425,7 +425,7 @@ def _merged_with_one_run(
     """Yield the merged records of a slice whose log files fit into memory."""
     log = _sorted_records(opened, placed)
     records: _Run = SortedRun([("", iter((log,)))], _keys_of_logged, windows_held=1)
-    for stored, logged in fenced([_base_run(task, base), records]):
+    for stored, logged in merge_by_fences([_base_run(task, base), records]):
         rows = [batch for table in stored if isinstance(table, pa.Table) for batch in table.to_batches()]
         found = [each for each in logged if isinstance(each, LogRecords)]
         yield _part(task, rows, found[0]) if found else MergedPart(rows, _NO_KEYS)
@@ -436,9 +436,11 @@ def _sorted_records(opened: OpenLogs, placed: Sequence[PlacedBlock]) -> LogRecor
     read = blocks_with_survivors(opened, placed)
     pieces = opened.read_all(read)
     for each, piece in zip(read, pieces, strict=True):
-        if not AscendingKeys().go_on(flat(piece.keys)):
+        if not AscendingKeys().go_on(combined_chunks(piece.keys)):
             raise CorruptTableError(UNSORTED, path=each.file.status.path)
-    return merged_records(opened.reading, pieces, outlines(opened.reading, placed), in_order=True)
+    return merged_records(
+        opened.reading, pieces, blocks_without_records(opened.reading, placed), in_order=True
+    )
 
 
 def _merged(
@@ -471,7 +473,7 @@ def _merged_in_order(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRec
         log: log records, sorted, whole ones of which are chosen.
     """
     base, versions = pa.Table.from_batches(rows), log.versions
-    stored = flat(record_keys(base, task.config))
+    stored = combined_chunks(record_keys(base, task.config))
     places = pc.index_in(stored, value_set=versions.keys)
     found = np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False))
     records = places.drop_null().to_numpy(zero_copy_only=False)
@@ -521,10 +523,10 @@ def merged_log_records(
         logs: the open log files.
         placed: the blocks to merge.
     """
-    among = outlines(reading, placed)
+    among = blocks_without_records(reading, placed)
     runs = log_runs(placed)
     windows = windowed(logs, runs)
-    for parts in fenced([_run_of(windows, each) for each in runs]):
+    for parts in merge_by_fences([_run_of(windows, each) for each in runs]):
         yield merged_records(reading, _pieces(parts), among, in_order=True)
 
 
@@ -590,13 +592,13 @@ def _run_of(logs: OpenLogs, run: Sequence[PlacedBlock]) -> _Run:
 
 
 def _keys_of_rows(rows: pa.Table, config: TableConfig) -> pa.Array:
-    return flat(record_keys(rows, config))
+    return combined_chunks(record_keys(rows, config))
 
 
 def _keys_of_logged(window: _Window) -> pa.Array:
     """Return the record keys of a window of log records."""
     if isinstance(window, LogPiece):
-        return flat(window.keys)
+        return combined_chunks(window.keys)
     assert isinstance(window, LogRecords)
     return window.versions.keys
 

@@ -94,7 +94,7 @@ class Base64Text:
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
-FEW: Final = 1 / 16
+PACKED_SHARE_MAX: Final = 1 / 16
 """Fraction of a row's bits up to which they stay packed; unpacking takes as long as accessing so many."""
 
 
@@ -123,7 +123,7 @@ class BloomBits:
 
     def expect(self, touched: int) -> None:
         """Unpack the bits if so many will be set or tested that unpacking is faster."""
-        if self._flags is None and touched > self._count * FEW:
+        if self._flags is None and touched > self._count * PACKED_SHARE_MAX:
             unpacked = np.unpackbits(self._stored(), count=self._count, bitorder="little")
             self._flags, self._packed = unpacked.view(np.bool_), None
 
@@ -304,7 +304,7 @@ class BloomFilter:
         for row, part in self._placed(keys):
             bits = self._rows[row]
             bits.expect(len(part) * self.shape.hashes)
-            for _, texts in blocks(part):
+            for _, texts in key_blocks(part):
                 for positions in _positions(texts, self.shape):
                     bits.set(positions)
 
@@ -313,13 +313,13 @@ class BloomFilter:
         results: Array = np.zeros(len(keys), np.bool_)
         for bits in self._rows:
             bits.expect(len(keys) * self.shape.hashes)
-        for members, texts in blocks(keys):
+        for members, texts in key_blocks(keys):
             results[members] = self._contains(texts)
         return results
 
     def contains_any(self, keys: pa.Array) -> bool:
         """Return whether any of the keys may be in the filter; False is certain."""
-        return any(self._contains(texts).any() for _, texts in blocks(keys))
+        return any(self._contains(texts).any() for _, texts in key_blocks(keys))
 
     def _contains(self, texts: Array, *, narrows: bool = True) -> Array:
         """Look up texts of equal length; most absent ones miss one of the first few bits."""
@@ -398,7 +398,7 @@ def _decode_row(data: Base64Text, start: int) -> tuple[BloomShape, BloomBits]:
     return BloomShape(bits, hashes), BloomBits(bits, data, start)
 
 
-def blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
+def key_blocks(keys: pa.Array) -> Iterator[tuple[Array, Array]]:
     """Yield blocks of keys of equal length and bounded number: their indices, and their bytes as a matrix."""
     for members, texts in same_length(keys):
         for start in range(0, len(texts), _BLOCK_KEYS):
@@ -498,7 +498,7 @@ def _tail(texts: Array) -> Array:
     return tail.view(np.uint32)
 
 
-_MURMUR_M: Final = 0x5BD1E995
+_M_INT: Final = 0x5BD1E995
 _BITS: Final = 0xFFFFFFFF
 _SIGN: Final = 0x80000000
 _KEYS_KNOWN: Final = 1_024
@@ -514,13 +514,13 @@ def may_have_any(text: bytes, type_code: str, keys: Sequence[str]) -> bool:
         keys: record keys.
     """
     try:
-        filters = _Rows(text, type_code)
+        filters = _FilterRows(text, type_code)
         return any(filters.may_have(key) for key in keys)
     except (ValueError, IndexError, struct.error):
         return True
 
 
-class _Rows:
+class _FilterRows:
     """The rows of a filter, each of which is a simple filter.
 
     Raises:
@@ -559,22 +559,22 @@ class _Rows:
 
 def _probe_positions(key: str, shape: BloomShape) -> Iterator[int]:
     """Yield the bit positions of a key: `abs(hash % bits)` in Java, where the hash is signed."""
-    for hashed in islice(_chained_hashes(key), shape.hashes):
+    for hashed in islice(_chained_hashes_of_key(key), shape.hashes):
         yield (hashed if hashed < _SIGN else 2 * _SIGN - hashed) % shape.bits
 
 
-def _chained_hashes(key: str) -> Iterator[int]:
+def _chained_hashes_of_key(key: str) -> Iterator[int]:
     """Yield the MurmurHash2 of a key again and again, each seeded by the previous one."""
     length, words, tail = _words(key)
     hashed = 0
     while True:
         hashed ^= length
         for word in words:
-            hashed = (hashed * _MURMUR_M & _BITS) ^ word
+            hashed = (hashed * _M_INT & _BITS) ^ word
         if tail is not None:
-            hashed = (hashed ^ tail) * _MURMUR_M & _BITS
+            hashed = (hashed ^ tail) * _M_INT & _BITS
         hashed ^= hashed >> 13
-        hashed = hashed * _MURMUR_M & _BITS
+        hashed = hashed * _M_INT & _BITS
         hashed ^= hashed >> 15
         yield hashed
 
@@ -586,9 +586,9 @@ def _words(key: str) -> tuple[int, tuple[int, ...], int | None]:
     whole = len(data) // 4
     words = []
     for word in struct.unpack_from(f"<{whole}I", data):
-        word = word * _MURMUR_M & _BITS
+        word = word * _M_INT & _BITS
         word ^= word >> 24
-        words.append(word * _MURMUR_M & _BITS)
+        words.append(word * _M_INT & _BITS)
     tail = 0
     for place, byte in enumerate(struct.unpack(f"{len(data) % 4}b", data[4 * whole :])[::-1]):
         tail ^= byte << (8 * place)
@@ -613,7 +613,7 @@ def _fill(filters: Sequence[tuple[BloomFilter, pa.Array]], hashes: int) -> None:
     ends = np.cumsum(sizes)
     number = np.repeat(np.arange(len(filters)), [len(keys) for _, keys in filters])
     flags = np.zeros(ends[-1], np.bool_)
-    for members, texts in blocks(pa.concat_arrays([keys for _, keys in filters])):
+    for members, texts in key_blocks(pa.concat_arrays([keys for _, keys in filters])):
         bits, starts = sizes.astype(np.uint32)[number[members]], (ends - sizes)[number[members]]
         for hashed in chained_hashes(texts, hashes):
             flags[_remainders(hashed, bits) + starts] = True

@@ -36,7 +36,7 @@ from drawstring.base.resources import VALUE_BYTES
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.bloom_footer import KeySummary, StoredSummary, reusable_filter
 from drawstring.formats.errors import about_file
-from drawstring.formats.filter import AskedRows, bound_columns, keep_rows, with_table_types
+from drawstring.formats.filter import RowSelection, bound_columns, keep_rows, with_table_types
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.lance import LanceEncoder, lance_footer, open_lance_schema, read_open_lance
 from drawstring.formats.orc.footer import OrcFooter
@@ -103,7 +103,7 @@ class BaseFooter:
         bounds = self._bounds(column)
         return None if bounds is None else bounds[1]
 
-    def may_have(self, asked: AskedRows) -> bool:
+    def may_have(self, asked: RowSelection) -> bool:
         """Return whether the file may have some rows, by the summary of its record keys.
 
         Args:
@@ -296,7 +296,7 @@ def read_base(storage: Storage, path: str, selection: Selection) -> Iterator[pa.
         return
     names = list(selection.columns)
     if selection.where is None:
-        yield from _rows(storage, path, AskedRows(names), selection.types)
+        yield from _rows(storage, path, RowSelection(names), selection.types)
     else:
         yield from _matching_rows(storage, path, selection, selection.where)
 
@@ -330,12 +330,14 @@ def _matching_rows(
     requested = [name for name in selection.columns if name in stored]
     in_predicate = [name for name in bound.names if name in stored and name not in constants]
     needed = list(dict.fromkeys([*requested, *in_predicate]))
-    asked = AskedRows(needed, where, bound, constants.keys(), selection.keys)
+    asked = RowSelection(needed, where, bound, constants.keys(), selection.keys)
     for batch in _rows(storage, path, asked, selection.types):
         yield keep_rows(batch, where, bound, constants).select(requested)
 
 
-def _rows(storage: Storage, path: str, asked: AskedRows, types: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+def _rows(
+    storage: Storage, path: str, asked: RowSelection, types: pa.Schema | None
+) -> Iterator[pa.RecordBatch]:
     extension = file_extension(path)
     with about_file(path, FORMAT_NAMES.get(extension, extension)), storage.open(path) as file:
         for batch in open_rows(file, extension, storage.local_path(path), asked):
@@ -343,7 +345,7 @@ def _rows(storage: Storage, path: str, asked: AskedRows, types: pa.Schema | None
 
 
 def open_rows(
-    file: pa.NativeFile, extension: str, local: str | None, asked: AskedRows
+    file: pa.NativeFile, extension: str, local: str | None, asked: RowSelection
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows of an open file in a format other than Parquet, a bounded batch at a time.
 
@@ -368,7 +370,7 @@ def open_rows(
         raise _unsupported(extension)
 
 
-def _hfile_rows(reader: HFileReader, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+def _hfile_rows(reader: HFileReader, asked: RowSelection) -> Iterator[pa.RecordBatch]:
     for batch in read_hfile_records(reader.scan(), _schema_json(reader), asked.columns):
         names = batch.schema.names
         columns = names if asked.columns is None else [name for name in asked.columns if name in names]
@@ -559,7 +561,7 @@ class FileSink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class FileForm:
+class FileSpec:
     """What a file is to look like.
 
     Attributes:
@@ -578,7 +580,7 @@ class FileForm:
     row_groups: RowGroups = _DEFAULT_GROUPS
 
 
-def open_sink(storage: Storage, path: str, form: FileForm) -> FileSink:
+def open_sink(storage: Storage, path: str, form: FileSpec) -> FileSink:
     """Open a new file for writing.
 
     Args:
@@ -605,7 +607,7 @@ def open_sink(storage: Storage, path: str, form: FileForm) -> FileSink:
     return EncodedSink(storage, path, form.schema, _encoder(extension, form), entries, form.bloom)
 
 
-def _encoder(extension: str, form: FileForm) -> Callable[[pa.NativeFile], FileEncoder]:
+def _encoder(extension: str, form: FileSpec) -> Callable[[pa.NativeFile], FileEncoder]:
     if extension == ORC:
         stripe_bytes = form.row_groups.size_bytes
         return partial(

@@ -36,7 +36,7 @@ _NO_MATCH: Final = re.compile(r"No match for FieldRef\.(?:Nested\(FieldRef\.)?Na
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class ConditionSql:
     """The SQL of a condition, for errors: where a condition is evaluated, only its expression is known.
 
     Attributes:
@@ -213,7 +213,7 @@ class KeyRange:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRows:
+class LogRowSelection:
     """The rows of a log file to read; others may be left out.
 
     Attributes:
@@ -231,7 +231,7 @@ class WantedRows:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRows:
+class RowSelection:
     """Rows to read of a file in a format other than Parquet; others may be among those that are read.
 
     Attributes:
@@ -257,4 +257,4 @@ class AskedRows:
         return self.where is None and self.keys is None
 
 
-EVERY_ROW: Final = WantedRows()
+ALL_ROWS: Final = LogRowSelection()

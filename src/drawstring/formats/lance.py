@@ -37,13 +37,13 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError, not_installed, temporary_disk_errors
 from drawstring.base.resources import BATCH_BYTES, TemporaryFolder
-from drawstring.formats.filter import AskedRows
+from drawstring.formats.filter import RowSelection
 from drawstring.formats.hfile.blocks import message_fields
 from drawstring.schema.evolution import conform
 from drawstring.schema.logical_types import VECTOR_COLUMNS, is_vector, vector_columns
 
 MAGIC: Final = b"LANC"
-PLAIN_BYTES: Final = "drawstring.plain.bytes"
+DECODED_BYTES_KEY: Final = "drawstring.plain.bytes"
 """Entry of the files of drawstring: how much memory the rows take, of which nothing in the format tells."""
 
 _EXPANSION: Final = 8
@@ -73,7 +73,7 @@ class LanceFooter:
     @property
     def plain_bytes(self) -> int:
         """About how much memory the rows take."""
-        stored = self.entries.get(PLAIN_BYTES, "")
+        stored = self.entries.get(DECODED_BYTES_KEY, "")
         return int(stored) if stored.isdecimal() else _EXPANSION * self.size_bytes
 
 
@@ -152,7 +152,7 @@ _FIRST_ROWS: Final = 256
 """Rows that are read before it is known how much memory a row takes."""
 
 
-def read_open_lance(file: pa.NativeFile, local: str | None, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+def read_open_lance(file: pa.NativeFile, local: str | None, asked: RowSelection) -> Iterator[pa.RecordBatch]:
     """Yield all rows of an open Lance file, in its order, a bounded batch at a time.
 
     Args:
@@ -165,7 +165,7 @@ def read_open_lance(file: pa.NativeFile, local: str | None, asked: AskedRows) ->
         InvalidError: the package is not installed.
         pa.ArrowInvalid: the file is damaged.
     """
-    with panics_translated(), _file_of_machine(file, local) as path:
+    with panics_translated(), _local_file(file, local) as path:
         present = _opened(path).metadata().schema.names
         names = present if asked.columns is None else [name for name in asked.columns if name in present]
         # Without a column the batches would not have a number of rows.
@@ -198,7 +198,7 @@ def _windows(reader: Any, window_rows: int, batch_rows: int) -> Iterator[pa.Reco
 
 def open_lance_schema(file: pa.NativeFile, local: str | None) -> pa.Schema:
     """Return the schema of an open Lance file; see `read_open_lance`."""
-    with panics_translated(), _file_of_machine(file, local) as path:
+    with panics_translated(), _local_file(file, local) as path:
         return _opened(path).metadata().schema.remove_metadata()
 
 
@@ -211,7 +211,7 @@ def _opened(local: str, columns: list[str] | None = None) -> Any:
 
 
 @contextmanager
-def _file_of_machine(file: pa.NativeFile, local: str | None) -> Iterator[str]:
+def _local_file(file: pa.NativeFile, local: str | None) -> Iterator[str]:
     """Provide the path of a file on this machine.
 
     Raises:
@@ -260,7 +260,7 @@ class LanceEncoder:
         self._plain_bytes = 0
         self._folder = TemporaryFolder("lance")
         self._copy = os.path.join(self._folder.path, "rows.lance")
-        with _unfit(), panics_translated():
+        with _unsupported_error(), panics_translated():
             self._writer = _writer(self._copy, self._types)
 
     @property
@@ -276,7 +276,7 @@ class LanceEncoder:
             InvalidError: Lance cannot store them.
         """
         stored = conform(batch, self._types)
-        with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
+        with temporary_disk_errors(), _numbered(), _unsupported_error(), panics_translated():
             self._writer.write_batch(stored)
         self._plain_bytes += stored.nbytes
 
@@ -289,9 +289,9 @@ class LanceEncoder:
         Raises:
             InvalidError: Lance cannot store the rows.
         """
-        with temporary_disk_errors(), _numbered(), _unfit(), panics_translated():
+        with temporary_disk_errors(), _numbered(), _unsupported_error(), panics_translated():
             vectors = {VECTOR_COLUMNS: self._vectors} if self._vectors else {}
-            for name, value in {**entries, **vectors, PLAIN_BYTES: str(self._plain_bytes)}.items():
+            for name, value in {**entries, **vectors, DECODED_BYTES_KEY: str(self._plain_bytes)}.items():
                 self._writer.add_schema_metadata(name, value)
             self._writer.close()
         with open(self._copy, "rb") as file:
@@ -321,7 +321,7 @@ def _numbered() -> Iterator[None]:
 
 
 @contextmanager
-def _unfit() -> Iterator[None]:
+def _unsupported_error() -> Iterator[None]:
     """Translate what Lance says of rows that it cannot store."""
     try:
         yield

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.avro.blocks import decode_datums, iter_datums
-from drawstring.formats.filter import EVERY_ROW, WantedRows
+from drawstring.formats.filter import ALL_ROWS, LogRowSelection
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import (
     BlockType,
@@ -61,7 +61,7 @@ def block_rows(
     file: pa.NativeFile,
     block: LogBlock,
     columns: pa.Schema,
-    wanted: WantedRows = EVERY_ROW,
+    wanted: LogRowSelection = ALL_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a data block with those of the given columns that it has.
 

@@ -26,11 +26,11 @@ HFiles of metadata tables:
     .log.hfile       keys and Avro datums, as in a base file; entries of a footer in the file information
     .deletes.hfile   keys of removed records; the datum of each has the key once more
 
-Footer cache (`FOOTERS`): a read of a few keys reads the footers of all log files of a slice, and most log
-files have none of the keys. A cached footer takes no time, and files that it excludes are not even opened.
-Names of log files are never used again in a table that outlives the process. Footers of tables in memory, and
-of files with a length other than listed, are not cached. Neither are footers of base files: their bloom
-filters are as large as the keys.
+Footer cache (`FOOTER_CACHE`): a read of a few keys reads the footers of all log files of a slice, and most
+log files have none of the keys. A cached footer takes no time, and files that it excludes are not even
+opened. Names of log files are never used again in a table that outlives the process. Footers of tables in
+memory, and of files with a length other than listed, are not cached. Neither are footers of base files: their
+bloom filters are as large as the keys.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.formats.avro.encoder import RowEncoder
 from drawstring.formats.data_file import (
     BaseFooter,
-    FileForm,
+    FileSpec,
     has_footer,
     open_footer,
     open_rows,
@@ -60,7 +60,7 @@ from drawstring.formats.data_file import (
     with_types,
 )
 from drawstring.formats.errors import about_file
-from drawstring.formats.filter import EVERY_ROW, AskedRows, WantedRows, bound_columns
+from drawstring.formats.filter import ALL_ROWS, LogRowSelection, RowSelection, bound_columns
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
 from drawstring.formats.parquet import ParquetQuery, read_open_parquet
@@ -274,14 +274,14 @@ class NativeBlock(LogBlock):
     footer: BaseFooter | None = None
     local: str | None = None
 
-    def excludes(self, wanted: WantedRows) -> bool:
+    def excludes(self, wanted: LogRowSelection) -> bool:
         """Return whether the footer says that the file has no row that is wanted."""
         keys, key_range = wanted.keys, wanted.key_range
-        asked = AskedRows()
+        asked = RowSelection()
         if keys is not None and len(keys) <= _KEYS_ASKED_MAX:
-            asked = AskedRows(keys=keys.to_pylist())
+            asked = RowSelection(keys=keys.to_pylist())
         elif key_range is not None and key_range.column == RECORD_KEY:
-            asked = AskedRows(where=key_range.condition, bound=KEY_ALONE)
+            asked = RowSelection(where=key_range.condition, bound=KEY_ALONE)
         return not asked.are_all and self.footer is not None and not self.footer.may_have(asked)
 
 
@@ -329,7 +329,7 @@ def native_rows(
     file: pa.NativeFile,
     block: NativeBlock,
     columns: pa.Schema | None,
-    wanted: WantedRows = EVERY_ROW,
+    wanted: LogRowSelection = ALL_ROWS,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a native log file.
 
@@ -358,18 +358,18 @@ def native_rows(
 
 
 def _columnar_rows(
-    file: pa.NativeFile, block: NativeBlock, names: Sequence[str] | None, wanted: WantedRows
+    file: pa.NativeFile, block: NativeBlock, names: Sequence[str] | None, wanted: LogRowSelection
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file whose format has not all types of a table; its schema has them."""
     types = avro_to_arrow(block.schema_json) if block.schema_json else pa.schema([])
     where = _condition(wanted, types.names)
     bound = pa.schema([]) if where is None else bound_columns(where, types)
-    asked = AskedRows(names, where, bound, batch_rows=wanted.batch_rows)
+    asked = RowSelection(names, where, bound, batch_rows=wanted.batch_rows)
     for batch in open_rows(file, block.extension, block.local, asked):
         yield conform(batch, with_types(batch.schema, types))
 
 
-def _condition(wanted: WantedRows, present: Sequence[str]) -> pc.Expression | None:
+def _condition(wanted: LogRowSelection, present: Sequence[str]) -> pc.Expression | None:
     """Return the condition of the wanted rows of a file."""
     if wanted.keys is not None and RECORD_KEY in present:
         return pc.field(RECORD_KEY).isin(wanted.keys)
@@ -409,7 +409,7 @@ def _no_rows(file: pa.NativeFile, block: NativeBlock) -> pa.Table:
 
 
 def native_deletes_windows(
-    file: pa.NativeFile, block: NativeBlock, wanted: WantedRows
+    file: pa.NativeFile, block: NativeBlock, wanted: LogRowSelection
 ) -> Iterator[DeleteRecords]:
     """Yield the deletes of a native log file batch by batch; see `native_rows`."""
     if block.extension == HFILE:
@@ -445,7 +445,7 @@ def write_change_file(
     """
     schema = avro_to_arrow(schema_json)
     entries = encode_footer(BlockType.CDC_DATA, header) | schema_entry(path, schema_json)
-    sink = open_sink(storage, path, FileForm(schema, schema_json, compression, 0.0))
+    sink = open_sink(storage, path, FileSpec(schema, schema_json, compression, 0.0))
     try:
         for batch in batches:
             sink.write(batch)
@@ -456,7 +456,7 @@ def write_change_file(
         raise
 
 
-BYTES_MAX: Final = 32 << 20
+FOOTER_CACHE_BYTES_MAX: Final = 32 << 20
 """Bytes that a process keeps of all footers, about."""
 
 _CHUNK_BYTES: Final = 1_800
@@ -468,14 +468,14 @@ _PARTS_MIN: Final = 16
 _Key: TypeAlias = tuple[str, FileStatus]
 
 
-class FooterMemory:
+class FooterCache:
     """Keeps the footers of the files that were read last.
 
     Args:
         bytes_max: bytes that are kept.
     """
 
-    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+    def __init__(self, bytes_max: int = FOOTER_CACHE_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
         self._lock = Lock()
         self._known: OrderedDict[_Key, NativeBlock] = OrderedDict()
@@ -523,7 +523,7 @@ def _size_bytes(block: NativeBlock) -> int:
     return chunks * _CHUNK_BYTES + sum(map(len, texts))
 
 
-FOOTERS: Final = FooterMemory()
+FOOTER_CACHE: Final = FooterCache()
 
 
 _HFILE_SCHEMA: Final = b"schema"

@@ -224,7 +224,7 @@ def _is_true(values: pa.Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RegionSpan:
     """The regions of an axis that the values in each of several files may be in.
 
     Attributes:
@@ -237,14 +237,16 @@ class Spread:
     has_null: Array
 
     @staticmethod
-    def anywhere(axis: Axis, count: int) -> Spread:
+    def anywhere(axis: Axis, count: int) -> RegionSpan:
         """Return the spread of files of which nothing is known."""
-        return Spread(
+        return RegionSpan(
             np.zeros(count, np.int64), np.full(count, axis.null - 1, np.int64), np.ones(count, np.bool_)
         )
 
     @staticmethod
-    def between(axis: Axis, least: pa.Array, greatest: pa.Array, is_null: Array, has_null: Array) -> Spread:
+    def between(
+        axis: Axis, least: pa.Array, greatest: pa.Array, is_null: Array, has_null: Array
+    ) -> RegionSpan:
         """Return the spread of files by the bounds of their values.
 
         Args:
@@ -257,13 +259,13 @@ class Spread:
         first[_is_true(least.is_null())] = 0
         last[_is_true(greatest.is_null())] = axis.null - 1
         first[is_null], last[is_null] = 1, 0
-        return Spread(first, last, has_null)
+        return RegionSpan(first, last, has_null)
 
-    def take(self, rows: Array) -> Spread:
+    def take(self, rows: Array) -> RegionSpan:
         """Return the spreads of some files."""
-        return Spread(self.first[rows], self.last[rows], self.has_null[rows])
+        return RegionSpan(self.first[rows], self.last[rows], self.has_null[rows])
 
-    def over(self, groups: Array, count: int) -> Spread:
+    def over(self, groups: Array, count: int) -> RegionSpan:
         """Return the spreads of groups of files together; a group has a number below `count`."""
         top = np.iinfo(np.int64).max
         first, last, has_null = np.full(count, top), np.full(count, -1, np.int64), np.zeros(count, np.bool_)
@@ -271,7 +273,7 @@ class Spread:
         np.minimum.at(first, groups, np.where(is_empty, top, self.first))
         np.maximum.at(last, groups, np.where(is_empty, -1, self.last))
         np.logical_or.at(has_null, groups, self.has_null)
-        return Spread(np.where(first == top, last + 1, first), last, has_null)
+        return RegionSpan(np.where(first == top, last + 1, first), last, has_null)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +311,7 @@ class ConditionRegions:
             return None
         return ConditionRegions(tuple(axes), np.reshape(matches, [axis.size for axis in axes]))
 
-    def may_match(self, spreads: Mapping[str, Spread]) -> Array:
+    def may_match(self, spreads: Mapping[str, RegionSpan]) -> Array:
         """Return for each of several files whether a row of it may match.
 
         Args:
@@ -345,7 +347,7 @@ def values_that_may_match(
     for axis in regions.axes:
         values = columns[axis.name]
         places, is_any = axis.places(values), _is_true(values.is_null())
-        spreads[axis.name] = Spread(
+        spreads[axis.name] = RegionSpan(
             np.where(is_any, 0, places), np.where(is_any, axis.null - 1, places), is_any
         )
     return regions.may_match(spreads)

@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.java_compat import sorts_like_java
-from drawstring.engine.group import GroupKey, KeyEnds, KeySet, KeySets
+from drawstring.engine.group import GroupKey, KeyRange, KeySet, KeySets
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.filegroups.log_key_index import logs_to_read
@@ -61,17 +61,19 @@ class SortedKeys:
         keys: the distinct keys, sorted; None if there are too many.
     """
 
-    ends: KeyEnds
+    ends: KeyRange
     keys: pa.Array | None = None
 
     @staticmethod
     def of(found: KeySet) -> SortedKeys:
         """Return the sorted keys of a set."""
         keys = found.keys
-        if isinstance(keys, KeyEnds):
+        if isinstance(keys, KeyRange):
             return SortedKeys(keys)
         ordered = keys.take(pc.array_sort_indices(keys))
-        return SortedKeys(KeyEnds(ordered[0].as_py(), ordered[-1].as_py(), sorts_like_java(ordered)), ordered)
+        return SortedKeys(
+            KeyRange(ordered[0].as_py(), ordered[-1].as_py(), sorts_like_java(ordered)), ordered
+        )
 
     def within(self, summary: StoredSummary) -> SortedKeys | None:
         """Return the keys between the smallest and the largest key of a file; None if there are none."""
@@ -86,7 +88,7 @@ class SortedKeys:
         end = bisect_right(self.keys, largest, key=_TEXT)
         if end <= start:
             return None
-        return SortedKeys(KeyEnds(smallest, largest, True), self.keys.slice(start, end - start))
+        return SortedKeys(KeyRange(smallest, largest, True), self.keys.slice(start, end - start))
 
 
 Wanted: TypeAlias = Mapping[GroupKey, SortedKeys]

@@ -16,7 +16,7 @@ Bucket counts that depend on the partition path (RFC-89):
 
 Every file is valid from its instant on; the first one has the instant of zeros.
 
-Compound record keys in one form are hashed straight from their bytes (`alike_hashes`):
+Compound record keys in one form are hashed straight from their bytes (`hash_compound_columns`):
 
     bytes   order:7,line:1 order:8,line:2 ...   colons and commas: one search each
     sums    one running sum over a block of keys; the hash of a value is the difference of two places
@@ -66,7 +66,7 @@ _FIRST_NOT_ASCII: Final = 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _KeyForm:
     """The form of compound keys.
 
     Attributes:
@@ -78,7 +78,7 @@ class _Form:
     hashed: Sequence[int]
 
 
-def alike_hashes(keys: pa.Array, hash_fields: Sequence[str]) -> Array | None:
+def hash_compound_columns(keys: pa.Array, hash_fields: Sequence[str]) -> Array | None:
     """Return the hash of the list of values that each compound key has in the hash fields.
 
     Args:
@@ -102,16 +102,16 @@ def alike_hashes(keys: pa.Array, hash_fields: Sequence[str]) -> Array | None:
     return hashes
 
 
-def _form_of(key: str, hash_fields: Sequence[str]) -> _Form | None:
+def _form_of(key: str, hash_fields: Sequence[str]) -> _KeyForm | None:
     """Return the form of a key; None if it is not compound, or has none of the hash fields."""
     pairs = [pair.partition(":") for pair in key.split(",")]
     hashed = [place for place, (name, _, _) in enumerate(pairs) if name in hash_fields]
     if len(pairs) < 2 or not hashed or not all(colon for _, colon, _ in pairs):
         return None
-    return _Form([f"{name}:".encode() for name, _, _ in pairs], hashed)
+    return _KeyForm([f"{name}:".encode() for name, _, _ in pairs], hashed)
 
 
-def _of_block(text: Array, bounds: Array, form: _Form, tables: Powers) -> Array | None:
+def _of_block(text: Array, bounds: Array, form: _KeyForm, tables: Powers) -> Array | None:
     """Return the hashes of some keys; None if they are not alike."""
     rows, fields = len(bounds) - 1, len(form.names)
     colons, commas = (np.flatnonzero(text == letter) for letter in (_COLON, _COMMA))
@@ -448,7 +448,7 @@ def bucket_numbers(
         int64, one per key, in `[0, bucket_count)`.
     """
     seems_compound = len(keys) > 0 and "," in (keys[0].as_py() or "")
-    hashes = alike_hashes(keys, hash_fields) if seems_compound else None
+    hashes = hash_compound_columns(keys, hash_fields) if seems_compound else None
     if hashes is None:
         hashes = _hashes(keys, hash_fields)
     return np.asarray((hashes & np.uint32(0x7FFFFFFF)) % bucket_count, np.int64)
@@ -465,13 +465,13 @@ def _hashes(keys: pa.Array, hash_fields: Sequence[str]) -> order_Array:
 
 def is_compound(keys: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Return which keys are parsed into fields and values."""
-    if not all(_comes_up(letter, keys) for letter in ",:"):
+    if not all(_contains_byte(letter, keys) for letter in ",:"):
         return np.zeros(len(keys), np.bool_)
     compound = pc.and_(pc.match_substring(keys, ","), pc.match_substring(keys, ":"))
     return np.asarray(compound.to_numpy(zero_copy_only=False))
 
 
-def _comes_up(letter: str, keys: pa.Array) -> bool:
+def _contains_byte(letter: str, keys: pa.Array) -> bool:
     """Return whether a key may contain a character, by one scan of all key bytes."""
     offsets, data = utf8_parts(keys)
     return bool((data[offsets[0] : offsets[-1]] == ord(letter)).any())

@@ -117,7 +117,7 @@ def _rotated(values: Hashes, bits: int) -> Hashes:
     return np.asarray((values << np.uint32(bits)) | (values >> np.uint32(32 - bits)))
 
 
-FIRST: Final = "00000000000000"
+FIRST_RING_INSTANT: Final = "00000000000000"
 HASH_MASK: Final = 0x7FFFFFFF
 _RING, _COMMIT = ".hashing_meta", ".commit"
 _NODE = """{{
@@ -200,7 +200,7 @@ class Ring:
         places[places == len(self.values)] = 0
         return pa.DictionaryArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(self.prefixes))
 
-    def encode(self, partition: str, instant: str = FIRST) -> bytes:
+    def encode(self, partition: str, instant: str = FIRST_RING_INSTANT) -> bytes:
         """Return the content of the file of a ring.
 
         Args:
@@ -257,11 +257,15 @@ def load_ring(
     for folder in FOLDERS:
         names = {status.name for status in storage.list_files(join_path(folder, partition))}
         times = {name.removesuffix(_RING) for name in names if name.endswith(_RING)}
-        counting = [time for time in times if time == FIRST or time + _COMMIT in names or is_completed(time)]
+        counting = [
+            time
+            for time in times
+            if time == FIRST_RING_INSTANT or time + _COMMIT in names or is_completed(time)
+        ]
         if counting:
             newest = max(counting)
             path = join_path(folder, join_path(partition, newest + _RING))
-            if confirms and newest != FIRST and newest + _COMMIT not in names:
+            if confirms and newest != FIRST_RING_INSTANT and newest + _COMMIT not in names:
                 confirm_ring(storage, partition, newest)
             try:
                 return Ring.decode(storage.read(path))
@@ -272,7 +276,7 @@ def load_ring(
 
 def save_first_ring(storage: Storage, partition: str, buckets: int) -> None:
     """Write the first ring of a partition unless it has one."""
-    path = _path(partition, FIRST + _RING)
+    path = _path(partition, FIRST_RING_INSTANT + _RING)
     storage.put_if_absent(path, Ring.first(partition, buckets).encode(partition))
     storage.sync(folders_above([path]))
 
@@ -291,7 +295,7 @@ def confirm_ring(storage: Storage, partition: str, instant: str) -> None:
     storage.sync(folders_above([path]))
 
 
-def sweep_rings(storage: Storage, partition: str, start: str) -> None:
+def clean_rings(storage: Storage, partition: str, start: str) -> None:
     """Delete obsolete rings: those before the last one of the archived timeline.
 
     Args:
@@ -301,7 +305,7 @@ def sweep_rings(storage: Storage, partition: str, start: str) -> None:
     """
     files = storage.list_files(join_path(FOLDERS[0], partition))
     counting = {status.name.removesuffix(_COMMIT) for status in files if status.name.endswith(_COMMIT)}
-    last = max((time for time in counting if time < start), default=FIRST)
+    last = max((time for time in counting if time < start), default=FIRST_RING_INSTANT)
     old = [status.path for status in files if status.name.partition(".")[0] < last]
     storage.delete(old)
 
@@ -332,7 +336,7 @@ class RingLifecycle:
         for partition in partitions:
             confirm_ring(commit.storage, partition, commit.time)
             if commit.timeline.start is not None:
-                sweep_rings(commit.storage, partition, commit.timeline.start)
+                clean_rings(commit.storage, partition, commit.timeline.start)
 
     def rolled_back(self, storage: Storage, instant: Instant) -> None:
         """Delete the rings of an instant that replaced file groups, so that older rings are valid again."""
@@ -386,7 +390,7 @@ def _joined_hash(values: list[pa.Array]) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Resized:
+class ResizedBuckets:
     """The new buckets of a partition in a pending resizing.
 
     Attributes:
@@ -411,7 +415,7 @@ class ResizingDualWrite:
         hash_fields: the fields of a compound key that are hashed.
     """
 
-    partitions: Mapping[str, Resized]
+    partitions: Mapping[str, ResizedBuckets]
     hash_fields: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -423,7 +427,7 @@ class ResizingDualWrite:
                 if path in self.partitions:
                     yield from self._copies(batch.filter(pc.equal(paths, path)), self.partitions[path])
 
-    def _copies(self, rows: pa.RecordBatch, resized: Resized) -> Iterator[pa.RecordBatch]:
+    def _copies(self, rows: pa.RecordBatch, resized: ResizedBuckets) -> Iterator[pa.RecordBatch]:
         place = rows.schema.get_field_index(LOCATION)
         field = rows.schema.field(place)
         moving = rows.filter(pc.is_in(rows.column(place).cast(pa.string()), pa.array(sorted(resized.old))))
@@ -477,11 +481,11 @@ def dual_write(
     """
     if clustering.allows_updates:
         return None
-    resized: dict[str, Resized] = {}
+    resized: dict[str, ResizedBuckets] = {}
     for instant in timeline.pending_of(Action.CLUSTERING):
         plan = decode_clustering_plan(store.read_requested(instant))
         if clustering.rejects_updates or not is_resizing(plan):
-            raise _refusal(instant)
+            raise _pending_resizing_error(instant)
         for partition in sorted({group.partition for group in plan.groups}):
             groups = [group for group in plan.groups if group.partition == partition]
             nodes = [node for group in groups for node in nodes_of(group)]
@@ -489,12 +493,12 @@ def dual_write(
             new = {node.prefix for node in nodes if node.prefix is not None}
             ring = ring_of(partition).changed(nodes)
             if partition in resized:
-                raise _refusal(instant)
-            resized[partition] = Resized(instant.requested, frozenset(old), frozenset(new), ring)
+                raise _pending_resizing_error(instant)
+            resized[partition] = ResizedBuckets(instant.requested, frozenset(old), frozenset(new), ring)
     return ResizingDualWrite(resized, hash_fields) if resized else None
 
 
-def _refusal(instant: Instant) -> ConflictError:
+def _pending_resizing_error(instant: Instant) -> ConflictError:
     return ConflictError(
         "A pending clustering splits or merges buckets of the table. Run that clustering"
         " (table.services.cluster(), drawstring cluster) or roll it back (rollback of"

@@ -1,7 +1,7 @@
 """Choose the index of a write, from its options and the table.
 
 Partition drops, rollbacks and restores get no index, and many tables do not declare theirs. They call
-`STORED_INDEX`, which maintains the index files that are in the table.
+`STORED_INDEX_LIFECYCLE`, which maintains the index files that are in the table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.concurrency import ConcurrencyMode
-from drawstring.config.keys.index import CLIQUE_FILES, ENABLE, EXPRESSIONS
+from drawstring.config.keys.index import CLIQUE_FILES, EXPRESSIONS, LOG_INDEX_ENABLE
 from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, WriteOptions
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.read_task import InstantRange
@@ -240,7 +240,7 @@ def log_index_cliques(enabled: bool | None, clique_files: int | None, config: Ta
     """
     stored = config.properties
     if enabled is None:
-        enabled = stored.get(ENABLE, "").strip().lower() == "true"
+        enabled = stored.get(LOG_INDEX_ENABLE, "").strip().lower() == "true"
     if not enabled:
         return 0
     text = stored.get("hoodie.index.log.clique.files", "").strip()
@@ -260,16 +260,18 @@ def check_log_index(kind: str | None, config: TableConfig) -> None:
     """
     if not config.is_merge_on_read:
         raise InvalidError(
-            f"{ENABLE} needs a MERGE_ON_READ table, but the table is {config.table_type}. Drop the option."
+            f"{LOG_INDEX_ENABLE} needs a MERGE_ON_READ table, but the table is {config.table_type}. Drop"
+            " the option."
         )
     if kind not in (None, "BLOOM", "GLOBAL_BLOOM"):
         raise InvalidError(
-            f"{ENABLE} needs hoodie.index.type BLOOM or GLOBAL_BLOOM, but the index is {kind}. Drop one of"
+            f"{LOG_INDEX_ENABLE} needs hoodie.index.type BLOOM or GLOBAL_BLOOM, but the index is {kind}."
+            " Drop one of"
             " the options."
         )
     if not config.populate_meta_fields:
         raise UnsupportedError(
-            f"{ENABLE} needs the meta columns of records, but the table has"
+            f"{LOG_INDEX_ENABLE} needs the meta columns of records, but the table has"
             " hoodie.populate.meta.fields=false. Drop the option."
         )
 
@@ -284,4 +286,4 @@ class _StoredIndex(RingLifecycle):
             remove_counts(storage, instant.requested)
 
 
-STORED_INDEX: Final[IndexLifecycle] = _StoredIndex()
+STORED_INDEX_LIFECYCLE: Final[IndexLifecycle] = _StoredIndex()

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.java_compat import string_hash
-from drawstring.engine.group import ahead, contiguous_groups, row_codes
+from drawstring.engine.group import contiguous_groups, grouped_ahead, row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.filegroups.log_scanner import row_deletes
@@ -174,7 +174,7 @@ class GlobalIndex(LookupIndex):
         return (
             rows.map_batches(_shares, shared)
             .exchange((_SHARE,))
-            .map_batches(OneOfEach(settings), rows.schema)
+            .map_batches(OneRowPerKey(settings), rows.schema)
         )
 
     def tag_location(self, rows: Rows, context: TagContext) -> Rows:
@@ -206,14 +206,14 @@ def _shares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @dataclass(frozen=True, slots=True)
-class OneOfEach:
+class OneRowPerKey:
     """Batch function that keeps one row per key; all rows of a key are in one share."""
 
     settings: FileSettings
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Resolve share by share, small ones together."""
-        for shares in ahead(contiguous_groups(batches, (_SHARE,))):
+        for shares in grouped_ahead(contiguous_groups(batches, (_SHARE,))):
             together = chain.from_iterable(share for _, share in shares)
             rows = pa.Table.from_batches(list(together)).drop_columns([_SHARE])
             yield from resolved(rows, self.settings)[0].combine_chunks().to_batches()

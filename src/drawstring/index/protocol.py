@@ -251,7 +251,7 @@ class NoIndexFiles:
 
 
 @contextmanager
-def completing(index: IndexLifecycle, commit: IndexCommit) -> Iterator[None]:
+def completing_instant(index: IndexLifecycle, commit: IndexCommit) -> Iterator[None]:
     """Call the hooks of an index before and after the block, which completes an instant.
 
     Args:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, MetadataTableError
-from drawstring.engine.group import KeyEnds, KeySet, KeySets
+from drawstring.engine.group import KeyRange, KeySet, KeySets
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.index.global_index import FOUND_IN, GlobalIndex, PairTagger, PartitionUpdateMerger, old_name
@@ -28,7 +28,7 @@ from drawstring.index.protocol import IS_DELETED, LOCATION, LOCATION_SCHEMA
 from drawstring.index.simple import SimpleIndex
 from drawstring.index.tag_context import TagContext
 from drawstring.metadata.definitions import definitions, why_not_used
-from drawstring.metadata.record_index import RecordIndex, Shard, open_record_index
+from drawstring.metadata.record_index import IndexFileGroup, RecordIndex, open_record_index
 from drawstring.metadata.table import METADATA_FOLDER, about_metadata
 from drawstring.model.files import FileSlice
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
@@ -103,7 +103,7 @@ def _by_group(sets: KeySets) -> Iterator[tuple[tuple[str, ...], pa.Array | None]
 
 
 def _told(keys: KeySet) -> pa.Array | None:
-    return None if isinstance(keys.keys, KeyEnds) else keys.keys
+    return None if isinstance(keys.keys, KeyRange) else keys.keys
 
 
 def _untagged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,7 +123,7 @@ class ReadLocations:
     index: RecordIndex
     output: pa.Schema
 
-    def __call__(self, shard: Shard) -> Iterator[pa.RecordBatch]:
+    def __call__(self, shard: IndexFileGroup) -> Iterator[pa.RecordBatch]:
         """Read one file group."""
         for batch in self.index.read(shard):
             alive = pa.repeat(pa.scalar(False), batch.num_rows)

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.ingestion.file_sources import ParsedRecords, parse_records, together
+from drawstring.ingestion.file_sources import ParsedRecords, concat_rows, parse_records
 from drawstring.ingestion.schema_registry import MAGIC, AvroValues
-from drawstring.ingestion.source_protocol import Reading, as_known
+from drawstring.ingestion.source_protocol import Reading, with_known_types
 from drawstring.schema.fields import IS_DELETED_COLUMN
 
 _OP: Final = "_change_operation_type"
@@ -92,11 +92,11 @@ class DebeziumValues:
         for image, is_of_image in (("before", pc.equal(ops, _DELETE)), ("after", pc.not_equal(ops, _DELETE))):
             chosen = pc.and_(wanted, is_of_image)
             if pc.any(chosen).as_py():
-                rows = as_known(self._rows(events.filter(chosen), image), reading.known)
+                rows = with_known_types(self._rows(events.filter(chosen), image), reading.known)
                 parts.append(rows.append_column("", places.filter(chosen.combine_chunks())))
         if not parts:
             return ParsedRecords(pa.table({}), [])
-        rows = together(parts).sort_by("")
+        rows = concat_rows(parts).sort_by("")
         kept = [at if parsed.kept is None else parsed.kept[at] for at in rows[""].to_pylist()]
         return ParsedRecords(rows.drop_columns([""]), kept)
 

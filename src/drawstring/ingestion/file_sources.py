@@ -11,7 +11,7 @@ the rest. As with Hudi, a name that begins with `.` or `_` hides a file, or a fo
 file has to appear with its whole content at a time that is not before those already seen.
 
 Columns of Avro files come from the schemas in them, those of Parquet and ORC files from their footers. CSV
-and JSON files (an object per line) are uncompressed by their endings (`opened`).
+and JSON files (an object per line) are uncompressed by their endings (`open_decompressed`).
 
 JSON: Arrow infers the types of values, with two exceptions. Text that looks like a time stays text, as for
 Spark, unless the column is known to be a time. Columns that are known to be text or decimals are read as
@@ -40,18 +40,18 @@ from drawstring.formats.avro.file_rows import avro_file_schema, read_avro_file
 from drawstring.formats.data_file import Selection, base_schema, read_base
 from drawstring.ingestion.checkpoints import Checkpoint
 from drawstring.ingestion.source_protocol import (
-    Found,
-    HeldRows,
+    BufferedRows,
+    InspectedPiece,
     Pieces,
     Reading,
     Rejected,
     SourceBatch,
-    as_known,
-    merged,
-    misfit,
+    merged_schema,
     optional,
     reader_of,
     source_file,
+    type_conflict,
+    with_known_types,
 )
 from drawstring.model.files import FileStatus
 from drawstring.storage import open_spec
@@ -61,7 +61,7 @@ from drawstring.storage.protocol import Storage, StorageSpec
 def read_avro_files(storage: Storage, paths: Sequence[str], reading: Reading) -> pa.RecordBatchReader:
     """Read files; see `ReadFiles`."""
     schemas = [(path, _schema(storage, path)) for path in paths]
-    return reader_of(merged(schemas), ((path, _rows(storage, path)) for path in paths))
+    return reader_of(merged_schema(schemas), ((path, _rows(storage, path)) for path in paths))
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:
@@ -106,7 +106,7 @@ def parse_records(records: Sequence[bytes], reading: Reading, place: Place) -> P
     if not records:
         return ParsedRecords(_EMPTY.empty_table(), None)
     explicit = pa.schema(
-        [each.with_type(kind) for each in reading.known if (kind := _told(each.type)) is not None]
+        [each.with_type(kind) for each in reading.known if (kind := _type_hint(each.type)) is not None]
     )
     try:
         return ParsedRecords(_fitting(records, explicit, reading), None)
@@ -134,10 +134,10 @@ def _parse_some(
                 reading.reject(Rejected(place(first), records[first], reason))
 
     look(0, len(records))
-    return ParsedRecords(together(parts), kept)
+    return ParsedRecords(concat_rows(parts), kept)
 
 
-def together(parts: Sequence[pa.Table]) -> pa.Table:
+def concat_rows(parts: Sequence[pa.Table]) -> pa.Table:
     """Return the rows of several tables as one.
 
     Raises:
@@ -159,8 +159,8 @@ def _fitting(records: Sequence[bytes], explicit: pa.Schema, reading: Reading) ->
     Raises:
         pa.ArrowInvalid: a record is no object, or a value does not fit its column.
     """
-    rows = as_known(_parse(records, explicit), reading.known)
-    wrong = misfit(rows, reading.known) if reading.is_strict else None
+    rows = with_known_types(_parse(records, explicit), reading.known)
+    wrong = type_conflict(rows, reading.known) if reading.is_strict else None
     if wrong is not None:
         raise pa.ArrowInvalid(wrong)
     return rows
@@ -191,15 +191,17 @@ def _parse(records: Sequence[bytes], explicit: pa.Schema) -> pa.Table:
     return rows.drop_columns(missing)
 
 
-def _told(kind: pa.DataType) -> pa.DataType | None:
+def _type_hint(kind: pa.DataType) -> pa.DataType | None:
     """Return what Arrow has to be told of the type of a column; None for nothing."""
     if pt.is_string(kind) or pt.is_binary(kind) or pt.is_decimal(kind):
         return kind
     if pt.is_list(kind):
-        item = _told(kind.value_type)
+        item = _type_hint(kind.value_type)
         return None if item is None else pa.list_(item)
     if pt.is_struct(kind):
-        fields = [each.with_type(inner) for each in kind.fields if (inner := _told(each.type)) is not None]
+        fields = [
+            each.with_type(inner) for each in kind.fields if (inner := _type_hint(each.type)) is not None
+        ]
         return pa.struct(fields) if fields else None
     return None
 
@@ -225,15 +227,15 @@ def read_columnar_files(storage: Storage, paths: Sequence[str], reading: Reading
     """Read Parquet or ORC files; see `ReadFiles`."""
     schemas = {path: _parquet_schema(storage, path) for path in paths}
     files = ((path, read_base(storage, path, Selection(schema.names))) for path, schema in schemas.items())
-    return reader_of(merged(schemas.items()), files)
+    return reader_of(merged_schema(schemas.items()), files)
 
 
-def look_at_columnar_file(storage: Storage, path: str, reading: Reading) -> Found:
-    """Find out what a Parquet or ORC file has, by its footer and its first column; see `LookAtFile`."""
+def inspect_columnar_file(storage: Storage, path: str, reading: Reading) -> InspectedPiece:
+    """Find out what a Parquet or ORC file has, by its footer and its first column; see `InspectFile`."""
     schema = _parquet_schema(storage, path)
     with source_file(path):
         rows = sum(batch.num_rows for batch in read_base(storage, path, Selection(schema.names[:1])))
-    return Found(path, merged([(path, schema)]), rows)
+    return InspectedPiece(path, merged_schema([(path, schema)]), rows)
 
 
 def _parquet_schema(storage: Storage, path: str) -> pa.Schema:
@@ -244,7 +246,7 @@ def _parquet_schema(storage: Storage, path: str) -> pa.Schema:
 ReadFiles: TypeAlias = Callable[[Storage, Sequence[str], Reading], pa.RecordBatchReader]
 """Reads files of a format."""
 
-LookAtFile: TypeAlias = Callable[[Storage, str, Reading], Found]
+InspectFile: TypeAlias = Callable[[Storage, str, Reading], InspectedPiece]
 """Finds out what a file has without reading it all."""
 
 _LIMIT_BYTES: Final = 1 << 30
@@ -269,7 +271,7 @@ class FileSource:
     clock: Clock
     min_age_ms: int = 0
     limit_bytes: int = _LIMIT_BYTES
-    look: LookAtFile | None = None
+    look: InspectFile | None = None
 
     @property
     def unit(self) -> str:
@@ -329,12 +331,12 @@ class FileSource:
 
 
 def _look(
-    look: LookAtFile | None, read: ReadFiles, folder: StorageSpec, path: str, reading: Reading
-) -> Found:
+    look: InspectFile | None, read: ReadFiles, folder: StorageSpec, path: str, reading: Reading
+) -> InspectedPiece:
     if look is not None:
         return look(open_spec(folder), path, reading)
     rows = _read(read, folder, path, reading)
-    return Found(path, rows.schema, sum(batch.num_rows for batch in rows))
+    return InspectedPiece(path, rows.schema, sum(batch.num_rows for batch in rows))
 
 
 def _read(read: ReadFiles, folder: StorageSpec, path: str, reading: Reading) -> pa.RecordBatchReader:
@@ -372,7 +374,7 @@ _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
 
 @contextmanager
-def opened(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
+def open_decompressed(storage: Storage, path: str) -> Iterator[pa.NativeFile]:
     """Open a file to read it once, from its beginning."""
     codec = next((codec for ending, codec in _CODECS.items() if path.endswith(ending)), None)
     with storage.open(path) as file:
@@ -409,12 +411,12 @@ class CsvFiles:
 
     def __call__(self, storage: Storage, paths: Sequence[str], reading: Reading) -> pa.RecordBatchReader:
         """Read files."""
-        schema = merged((path, self._schema(storage, path, reading.known)) for path in paths)
+        schema = merged_schema((path, self._schema(storage, path, reading.known)) for path in paths)
         return reader_of(schema, ((path, self._rows(storage, path, schema)) for path in paths))
 
     def _schema(self, storage: Storage, path: str, known: pa.Schema) -> pa.Schema:
         """Return the columns of a file; those in which nothing is found are text."""
-        with source_file(path), opened(storage, path) as file:
+        with source_file(path), open_decompressed(storage, path) as file:
             found = self._renamed(self._open(file, known).schema)
         kinds = {each.name: each.type for each in known}
         return pa.schema(
@@ -425,10 +427,10 @@ class CsvFiles:
         )
 
     def _rows(self, storage: Storage, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        with opened(storage, path) as file:
+        with open_decompressed(storage, path) as file:
             for batch in self._open(file, schema):
                 rows = pa.Table.from_arrays(batch.columns, schema=self._renamed(batch.schema))
-                yield from as_known(rows, schema).to_batches()
+                yield from with_known_types(rows, schema).to_batches()
 
     def _open(self, file: pa.NativeFile, types: pa.Schema) -> pc.CSVStreamingReader:
         names = [] if self.has_header else list(self.names)
@@ -478,7 +480,7 @@ _CHUNK_BYTES: Final = 16 << 20
 
 def read_json_files(storage: Storage, paths: Sequence[str], reading: Reading) -> pa.RecordBatchReader:
     """Read files; see `ReadFiles`."""
-    held = HeldRows(EXCHANGE_BYTES_MAX)
+    held = BufferedRows(EXCHANGE_BYTES_MAX)
     for path in paths:
         for rows in _tables(storage, path, reading):
             held.add(path, rows)
@@ -499,7 +501,7 @@ def _tables(storage: Storage, path: str, reading: Reading) -> Iterator[pa.Table]
 def _chunks(storage: Storage, path: str) -> Iterator[list[bytes]]:
     """Yield the lines of a file, many at a time."""
     rest = b""
-    with opened(storage, path) as file:
+    with open_decompressed(storage, path) as file:
         while data := file.read(_CHUNK_BYTES):
             lines = (rest + data).split(b"\n")
             rest = lines.pop()

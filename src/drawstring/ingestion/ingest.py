@@ -13,15 +13,15 @@ from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.protocol import Engine
 from drawstring.ingestion.batch_engine import BatchEngine, EmbeddedBatches, HasBatches, batch_engine
 from drawstring.ingestion.job import (
-    Beginning,
     IngestJob,
     IngestProgress,
     IngestResult,
     Pace,
-    Shape,
+    RowSchemas,
+    StartCheckpoint,
     Target,
+    log_ignored_options,
     parse_ingest_options,
-    tell_ignored,
     write_options,
 )
 from drawstring.ingestion.quarantine import Quarantine
@@ -142,7 +142,7 @@ def ingest(
     target = Target(root, writes, batches.storage_options(root, storage_options or {}), batches.engine)
     job = _job(target, source, given, transformers, batches, clock or SystemClock())
     job.pace = pace
-    job.beginning = Beginning(checkpoint, ignore_checkpoint)
+    job.beginning = StartCheckpoint(checkpoint, ignore_checkpoint)
     job.report = on_progress
     try:
         with errors_at(root):
@@ -180,7 +180,7 @@ def _check(
             "hoodie.streamer.ingestion.tablesToBeIngested names several tables, but this call ingests into"
             " one. Use the command drawstring ingest, or a call for each table without the option."
         )
-    tell_ignored(given)
+    log_ignored_options(given)
     if not (report is None or callable(report)):
         raise InvalidError(f"on_progress is {report!r}, which cannot be called. Give a function, or None.")
     WriteOptions.parse(writes)
@@ -190,7 +190,7 @@ def _check(
             " methods of drawstring.ingestion.source_protocol.Source."
         )
     if isinstance(source, str):
-        check_source(source, SourceContext(parsed, {}, Shape.of(parsed).source, clock, given, root))
+        check_source(source, SourceContext(parsed, {}, RowSchemas.of(parsed).source, clock, given, root))
     if isinstance(transformers, str) or callable(transformers):
         raise InvalidError(f"transformers is {transformers!r}. Give a list, even of one transformer.")
     chain(transformers, parsed, given, EmbeddedBatches(None))
@@ -210,7 +210,7 @@ def _job(
         given: all options.
     """
     parsed = parse_ingest_options(given)
-    shape = Shape.of(parsed)
+    shape = RowSchemas.of(parsed)
     source_name = source if isinstance(source, str) else type(source).__name__
     context = SourceContext(parsed, target.storage_options, shape.source, clock, given, target.uri)
     return IngestJob(

@@ -54,7 +54,7 @@ _DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
 """Modules of Python for the databases of JDBC addresses, by the names that SQLAlchemy has for them."""
 
 _SPARK_DECIMAL: Final = (38, 18)
-_MOST_DIGITS: Final = 38
+_DIGITS_MAX: Final = 38
 _WRONG_VALUE: Final = (ValueError, TypeError, ArithmeticError)
 """What SQLAlchemy and Arrow raise for a value that is not of the type of its column."""
 
@@ -103,8 +103,9 @@ class DatabaseTable:
                 table = sqlalchemy.Table(plain, columns, autoload_with=engine)
         except _WRONG_VALUE as error:
             raise InvalidError(
-                f"The driver of the database does not take the address {_shown(url)} of table {name}:"
-                f" {_told(error)}. Correct the parameters in hoodie.streamer.jdbc.url."
+                f"The driver of the database does not take the address {_address_without_secrets(url)} of"
+                f" table {name}:"
+                f" {_error_text(error)}. Correct the parameters in hoodie.streamer.jdbc.url."
             ) from error
         return DatabaseTable(engine, table)
 
@@ -202,7 +203,7 @@ class DatabaseTable:
         else:
             whose, kind = f"Column {column} of table {self.name}", str(self.schema.field(column).type)
         return InvalidError(
-            f"{whose} has values that are no {kind}: {_told(error)}. Correct them, or make a"
+            f"{whose} has values that are no {kind}: {_error_text(error)}. Correct them, or make a"
             " view that casts the column, and ingest that."
         )
 
@@ -219,7 +220,8 @@ def address_of(url: str) -> str:
     drivers = _DRIVERS.get(kind.lower())
     if drivers is None:
         raise InvalidError(
-            f"The address {_shown(url)} is of a database that this release does not know. Give"
+            f"The address {_address_without_secrets(url)} is of a database that this release does not know."
+            " Give"
             " hoodie.streamer.jdbc.url as SQLAlchemy's address, as in 'mssql+pyodbc://host/database'."
         )
     if not drivers:
@@ -240,7 +242,8 @@ def _parsed(url: str) -> Any:
         address = make_url(address_of(url))
     except (exc.ArgumentError, ValueError):
         raise InvalidError(
-            f"The address {_shown(url)} cannot be parsed. Give hoodie.streamer.jdbc.url as in"
+            f"The address {_address_without_secrets(url)} cannot be parsed. Give hoodie.streamer.jdbc.url"
+            " as in"
             " 'jdbc:postgresql://host:5432/database': the port is a number, and special characters of a"
             " password are percent-encoded."
         ) from None
@@ -251,7 +254,7 @@ def _parsed(url: str) -> Any:
     return address
 
 
-def _shown(url: str) -> str:
+def _address_without_secrets(url: str) -> str:
     """Return what an address begins with: the rest may have a password."""
     kind = re.match(r"(jdbc:)?[\w+-]*:", url, re.IGNORECASE)
     return f"{kind.group() if kind else ''}..."
@@ -291,7 +294,7 @@ def arrow_type(kind: Any, *, is_sqlite: bool) -> pa.DataType:
 def _decimal(precision: int, scale: int) -> pa.DataType:
     """Return the type of numbers with so many digits, as far as 38 go; others are refused when they come."""
     digits = max(precision - min(scale, 0), scale)
-    return pa.decimal128(min(digits, _MOST_DIGITS), min(max(scale, 0), _MOST_DIGITS))
+    return pa.decimal128(min(digits, _DIGITS_MAX), min(max(scale, 0), _DIGITS_MAX))
 
 
 def _is_binary(kind: Any) -> bool:
@@ -350,7 +353,7 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _told(error: object) -> str:
+def _error_text(error: object) -> str:
     """Return the words of an error without a full stop."""
     return " ".join(str(error).split()).rstrip(".")
 
@@ -372,11 +375,11 @@ def _errors(name: str) -> Iterator[None]:
             f"The database has no table {name}. Correct hoodie.streamer.jdbc.table.name."
         ) from error
     except (exc.OperationalError, exc.InterfaceError) as error:
-        told = _told(error.orig)
+        told = _error_text(error.orig)
         raise UnavailableError(f"The database does not answer, or broke off: {told}. Try again.") from error
     except (exc.SQLAlchemyError, ModuleNotFoundError) as error:
         raise InvalidError(
-            f"The database cannot be read: {_told(error)}. Correct the options, or install the driver."
+            f"The database cannot be read: {_error_text(error)}. Correct the options, or install the driver."
         ) from error
 
 

@@ -6,7 +6,7 @@ A job that dies between any two of these steps goes on at the checkpoint in the 
 that it had read but not committed, and no rows that it had committed.
 
 `parse_ingest_options` parses the options. `Target` opens the table, or creates it with the columns of the
-first rows. `Shape` has the columns of the rows where the user gave them as Avro schemas.
+first rows. `RowSchemas` has the columns of the rows where the user gave them as Avro schemas.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from drawstring.entry import open as open_table
 from drawstring.ingestion.batch_engine import BatchEngine, BatchRows, RowsOf
 from drawstring.ingestion.checkpoints import Checkpoint, StreamerCheckpoints, start_after
 from drawstring.ingestion.quarantine import Quarantine
-from drawstring.ingestion.source_protocol import Reading, Rejected, Source, SourceBatch, as_known
+from drawstring.ingestion.source_protocol import Reading, Rejected, Source, SourceBatch, with_known_types
 from drawstring.ingestion.transformers.chain import Transform, TransformerError, read_text
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult, Result
@@ -110,7 +110,7 @@ _OPTION_OF_KEY: Final[Mapping[str, Option]] = {
 }
 _OWN: Final = "drawstring.ingest."
 _PREFIXES: Final = ("hoodie.streamer.", "hoodie.deltastreamer.", _OWN, "hoodie.errortable.")
-_OF_OTHERS: Final = (
+_PARSED_ELSEWHERE: Final = (
     "hoodie.streamer.transformer.sql.",
     "hoodie.streamer.ingestion.",
     "hoodie.deltastreamer.ingestion.",
@@ -143,14 +143,14 @@ def parse_ingest_options(given: Mapping[str, Any]) -> IngestOptions:
     return IngestOptions(**fields_of(INGEST_OPTIONS, parsed))
 
 
-def tell_ignored(given: Mapping[str, Any]) -> None:
+def log_ignored_options(given: Mapping[str, Any]) -> None:
     """Log which options of HoodieStreamer have no effect."""
     ignored = [
         name
         for name in given
         if _is_of_ingestion(name.lower())
         and name.lower() not in _OPTION_OF_KEY
-        and not name.lower().startswith(_OF_OTHERS)
+        and not name.lower().startswith(_PARSED_ELSEWHERE)
     ]
     if ignored:
         _log.warning("Options of HoodieStreamer that have no effect here: %s.", ", ".join(sorted(ignored)))
@@ -283,7 +283,7 @@ def _hint(names: Sequence[str]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RowSchemas:
     """Columns that rows are to have.
 
     Attributes:
@@ -295,13 +295,13 @@ class Shape:
     target: pa.Schema | None = None
 
     @staticmethod
-    def of(options: IngestOptions) -> Shape:
+    def of(options: IngestOptions) -> RowSchemas:
         """Return the columns that Avro schemas in files describe.
 
         Raises:
             InvalidError: there is no such file, or no schema in it.
         """
-        return Shape(
+        return RowSchemas(
             *(_schema_in(name) if name else None for name in (options.source_schema, options.target_schema))
         )
 
@@ -326,7 +326,7 @@ class _Conform:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for each in as_known(pa.Table.from_batches([batch]), self.schema).to_batches():
+            for each in with_known_types(pa.Table.from_batches([batch]), self.schema).to_batches():
                 yield conform(each, self.schema)
 
 
@@ -372,7 +372,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class StartCheckpoint:
     """Where a job begins, if not at the checkpoint in the table; see `start_after`."""
 
     asked: str | None = None
@@ -399,12 +399,12 @@ class IngestJob:
 
     target: Target
     source: Source
-    shape: Shape
+    shape: RowSchemas
     transform: Transform
     engine: BatchEngine
     clock: Clock
     pace: Pace = field(default_factory=Pace)
-    beginning: Beginning = field(default_factory=Beginning)
+    beginning: StartCheckpoint = field(default_factory=StartCheckpoint)
     report: Callable[[IngestProgress], None] | None = None
     skips_rejected: bool = False
     quarantine: Quarantine | None = None
@@ -515,7 +515,7 @@ class IngestJob:
         commit = None
         if self.quarantine is None:
             rows = self._shaped(found)
-            with _told_of_error_table():
+            with _with_error_table_hint():
                 commit = self._writer_for(rows.schema).write(rows, checkpoint.to_text())
         elif found.schema.names or self._table is not None:
             rows = self._shaped(found) if found.schema.names else self._no_rows()
@@ -600,7 +600,7 @@ class IngestJob:
 
 
 @contextmanager
-def _told_of_error_table() -> Iterator[None]:
+def _with_error_table_hint() -> Iterator[None]:
     """Add to the error about a record without key where such records can be kept."""
     try:
         yield

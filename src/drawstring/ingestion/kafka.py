@@ -25,7 +25,7 @@ from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.base.resources import EXCHANGE_BYTES_MAX
 from drawstring.ingestion.checkpoints import Checkpoint
 from drawstring.ingestion.file_sources import ParsedRecords
-from drawstring.ingestion.source_protocol import Found, HeldRows, Pieces, Reading, SourceBatch
+from drawstring.ingestion.source_protocol import BufferedRows, InspectedPiece, Pieces, Reading, SourceBatch
 
 _PIECE_RECORDS: Final = 250_000
 
@@ -101,7 +101,7 @@ def ranges_within(start: Offsets, stop: Offsets, limit: int) -> list[OffsetRange
     ]
 
 
-def divided(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+def split_ranges(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return ranges with records as pieces of a size that fits in the memory of a task."""
     return [
         OffsetRange(each.partition, start, min(start + _PIECE_RECORDS, each.stop))
@@ -124,8 +124,8 @@ _FETCH: Final = {"fetch.queue.backoff.ms": 10}
 """How long librdkafka waits once it holds enough: with its own default of a second a reader waits as well."""
 
 _GROUP: Final = "drawstring"
-_OURS: Final = ("hoodie.", "drawstring.")
-_OF_JAVA: Final = ("key.deserializer", "value.deserializer", "auto.offset.reset", "schema.registry.url")
+_HUDI_PREFIXES: Final = ("hoodie.", "drawstring.")
+_JAVA_SETTINGS: Final = ("key.deserializer", "value.deserializer", "auto.offset.reset", "schema.registry.url")
 
 
 def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,7 +135,9 @@ def client_settings(options: Mapping[str, Any]) -> dict[str, Any]:
         InvalidError: the address of the broker is missing.
     """
     given = {
-        key: value for key, value in options.items() if not key.startswith(_OURS) and key not in _OF_JAVA
+        key: value
+        for key, value in options.items()
+        if not key.startswith(_HUDI_PREFIXES) and key not in _JAVA_SETTINGS
     }
     if not given.get("bootstrap.servers"):
         raise InvalidError("The source has no broker. Set bootstrap.servers, as in host:9092.")
@@ -337,7 +339,7 @@ class KafkaSource:
         left = sum(end.values()) - sum(reached[each] for each in end)
         read = partial(self._read, ranges)
         reader = _RangeReader(self.topic.name, self.topic.settings, self.decode, self.appends_offsets)
-        pieces = Pieces(divided(ranges), reader.look, reader.read)
+        pieces = Pieces(split_ranges(ranges), reader.look, reader.read)
         return SourceBatch(Checkpoint(checkpoint_text(self.topic.name, reached)), size, left, read, pieces)
 
     def committed(self, checkpoint: Checkpoint) -> None:
@@ -385,7 +387,7 @@ class KafkaSource:
         return {**kept, **{each: offset for each, offset in lost.items() if each in end}}
 
     def _read(self, ranges: Sequence[OffsetRange], reading: Reading) -> pa.RecordBatchReader:
-        held = HeldRows(self.memory_bytes)
+        held = BufferedRows(self.memory_bytes)
         if any(each.count for each in ranges):
             for messages in self.topic.read(ranges):
                 held.add(self.topic.name, self._rows(messages, reading))
@@ -427,9 +429,9 @@ class _RangeReader:
     decode: Decode
     appends_offsets: bool
 
-    def look(self, item: OffsetRange, reading: Reading) -> Found:
+    def look(self, item: OffsetRange, reading: Reading) -> InspectedPiece:
         rows = self.read(item, reading)
-        return Found(self.topic, rows.schema, sum(batch.num_rows for batch in rows))
+        return InspectedPiece(self.topic, rows.schema, sum(batch.num_rows for batch in rows))
 
     def read(self, item: OffsetRange, reading: Reading) -> pa.RecordBatchReader:
         source = KafkaSource(

@@ -23,7 +23,7 @@ import pyarrow as pa
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.formats.avro.container import DAMAGE
 from drawstring.formats.avro.decoder import RowDecoder, Spans
-from drawstring.ingestion.file_sources import ParsedRecords, together
+from drawstring.ingestion.file_sources import ParsedRecords, concat_rows
 from drawstring.ingestion.source_protocol import Reading, Rejected
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolution import evolve
@@ -96,7 +96,7 @@ def fetch_schema(url: str) -> str:
             found = json.loads(answer.read())
     except urllib.error.HTTPError as error:
         kind = UnavailableError if error.code >= 500 else InvalidError
-        told = f"{error.code} {error.reason}. {_what_to_check(plain, error.url)}"
+        told = f"{error.code} {error.reason}. {_error_hint(plain, error.url)}"
         raise kind(f"The schema registry refuses {plain}: {told}") from error
     except (OSError, ValueError) as error:
         raise UnavailableError(f"The schema registry does not answer at {plain}: {error}.") from error
@@ -105,12 +105,13 @@ def fetch_schema(url: str) -> str:
     return str(found["schema"])
 
 
-def _what_to_check(asked: str, answered: str) -> str:
+def _error_hint(asked: str, answered: str) -> str:
     """Return what to do about an answer that is an error, from the address asked or one it leads to."""
     if _server(asked) == _server(answered):
         return "Check it."
     return (
-        f"It redirects to {_plain(answered)}, another server, which does not get the credentials. If that is"
+        f"It redirects to {_address_without_secrets(answered)}, another server, which does not get the"
+        " credentials. If that is"
         " the right one, give its address."
     )
 
@@ -120,7 +121,7 @@ def _server(url: str) -> tuple[str, str]:
     return parts.scheme, parts.netloc.rpartition("@")[2]
 
 
-def _plain(url: str) -> str:
+def _address_without_secrets(url: str) -> str:
     """Return an address without what may be secret: user, password and query."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
@@ -161,7 +162,7 @@ class AvroValues:
                 kept += at
                 parts.append(rows)
         whole = len(kept) == len(records)
-        return ParsedRecords(together(parts), None if whole else kept)
+        return ParsedRecords(concat_rows(parts), None if whole else kept)
 
     def _decoded(
         self,

@@ -21,7 +21,7 @@ from drawstring.ingestion.file_sources import (
     CsvFiles,
     FileSource,
     ReadFiles,
-    look_at_columnar_file,
+    inspect_columnar_file,
     parse_records,
     read_avro_files,
     read_columnar_files,
@@ -111,7 +111,7 @@ class _Kind:
 
 
 def _columnar(context: SourceContext) -> Source:
-    return replace(_files(context, read_columnar_files), look=look_at_columnar_file)
+    return replace(_files(context, read_columnar_files), look=inspect_columnar_file)
 
 
 def _avro(context: SourceContext) -> Source:

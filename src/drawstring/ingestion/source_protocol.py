@@ -70,7 +70,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class InspectedPiece:
     """What a piece of a batch has.
 
     Attributes:
@@ -95,7 +95,7 @@ class Pieces:
     """
 
     items: Sequence[Any]
-    look: Callable[[Any, Reading], Found]
+    look: Callable[[Any, Reading], InspectedPiece]
     read: Callable[[Any, Reading], pa.RecordBatchReader]
 
 
@@ -182,7 +182,7 @@ class Source(Protocol):
 _NOTHING: Final = pa.schema([])
 
 
-def merged(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
+def merged_schema(schemas: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
     """Return the schema that can hold the rows of several files.
 
     Numbers of which one file has fractions are double, in whichever order the files come: text says of 1 and
@@ -278,7 +278,7 @@ def reader_of(
     return pa.RecordBatchReader.from_batches(schema, rows())
 
 
-class HeldRows:
+class BufferedRows:
     """Rows whose common columns are known once all of them were parsed, with bounded memory.
 
     Args:
@@ -306,7 +306,7 @@ class HeldRows:
         """
         if not self._schemas:
             return known.empty_table().to_reader()
-        schema = merged((name, found) for found, name in self._schemas.items())
+        schema = merged_schema((name, found) for found, name in self._schemas.items())
         rows = (conform(batch, schema) for batch in self._rows.drain())
         return pa.RecordBatchReader.from_batches(schema, rows)
 
@@ -340,7 +340,7 @@ def source_file(name: str) -> Iterator[None]:
         ) from error
 
 
-def as_known(table: pa.Table, known: pa.Schema) -> pa.Table:
+def with_known_types(table: pa.Table, known: pa.Schema) -> pa.Table:
     """Return rows with the known types of columns, where these hold what was found.
 
     Text becomes times, numbers become dates, times and narrower numbers. A time zone that text lacks is UTC.
@@ -359,7 +359,7 @@ def as_known(table: pa.Table, known: pa.Schema) -> pa.Table:
     return table
 
 
-def misfit(table: pa.Table, known: pa.Schema) -> str | None:
+def type_conflict(table: pa.Table, known: pa.Schema) -> str | None:
     """Say which column does not have the type that is known of it, or lacks values; None if all fit.
 
     Args:

@@ -296,7 +296,7 @@ NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"
 
 _VALUE_ONLY: Final = "VALUE_ONLY"
-_ALWAYS_NAMED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
+_ALWAYS_PREFIXED: Final = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 _PATHLESS: Final = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
 _RECORD_INDEX: Final = "record_index"
@@ -434,7 +434,7 @@ class KeyGenerator:
         config = self._config
         if len(config.record_key_fields) > 1:
             return True
-        if config.key_generator not in _ALWAYS_NAMED:
+        if config.key_generator not in _ALWAYS_PREFIXED:
             return False
         is_complex = config.key_generator is KeyGeneratorType.COMPLEX
         recorded = config.properties.get(SINGLE_KEY_ENCODING, "").strip().upper()

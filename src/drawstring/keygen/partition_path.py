@@ -135,13 +135,13 @@ def _parsed(text: str, kind: pa.DataType) -> Any:
     """Return the value that a key generator wrote as a text, None if the text may mean something else."""
     try:
         if pt.is_timestamp(kind):
-            return _moment(text, kind)
+            return _parsed_timestamp(text, kind)
         return _decimal(text, kind) if pt.is_decimal(kind) else parse_value(text, kind)
     except (ValueError, OverflowError, InvalidOperation):
         return None
 
 
-def _moment(text: str, kind: pa.TimestampType) -> datetime:
+def _parsed_timestamp(text: str, kind: pa.TimestampType) -> datetime:
     micros = _whole_number(text)
     if kind.unit == "ms" and _MILLIS_MIN <= micros <= _MILLIS_MAX:
         micros *= 1000

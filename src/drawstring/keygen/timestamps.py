@@ -39,7 +39,15 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.base.java_compat import HALVES, MONTHS, READ, WEEKDAYS, WRITTEN, Token, parse_pattern
+from drawstring.base.java_compat import (
+    AM_PM,
+    FORMATTED_LETTERS,
+    MONTHS,
+    PARSED_LETTERS,
+    WEEKDAYS,
+    Token,
+    parse_pattern,
+)
 from drawstring.config.table.key_settings import TimestampSettings, TimestampType
 from drawstring.keygen.texts import is_moment, milliseconds
 from drawstring.schema.evolution import normal_type
@@ -158,7 +166,7 @@ HOUR_MS: Final = 3_600_000
 MINUTE_MS: Final = 60_000
 SECOND_MS: Final = 1_000
 
-_CUTS: Final = (("S", 1), ("s", SECOND_MS), ("m", MINUTE_MS), ("HkhKa", HOUR_MS))
+_TRUNCATIONS: Final = (("S", 1), ("s", SECOND_MS), ("m", MINUTE_MS), ("HkhKa", HOUR_MS))
 _NAME_LETTERS: Final = 3
 _FULL_WEEKDAY_FROM: Final = 4
 _CENTURY: Final = 100
@@ -172,7 +180,7 @@ def date_texts(local: Numbers, offsets: Numbers, tokens: Sequence[Token]) -> pa.
         offsets: their offsets from UTC in milliseconds.
         tokens: tokens of the pattern.
     """
-    cut = local - local % _cut_ms(tokens)
+    cut = local - local % _truncation_ms(tokens)
     if not any(token.letter == "Z" for token in tokens):
         encoded = pc.dictionary_encode(pa.array(cut))
         distinct = np.asarray(encoded.dictionary)
@@ -182,10 +190,10 @@ def date_texts(local: Numbers, offsets: Numbers, tokens: Sequence[Token]) -> pa.
     return pa.array(_joined(pairs[0], pairs[1], tokens), pa.string()).take(pa.array(positions.ravel()))
 
 
-def _cut_ms(tokens: Sequence[Token]) -> int:
+def _truncation_ms(tokens: Sequence[Token]) -> int:
     """Return the length in milliseconds of the smallest unit of a pattern, a day at most."""
     letters = {token.letter for token in tokens} - {""}
-    return next((length for shown, length in _CUTS if letters & set(shown)), DAY_MS)
+    return next((length for shown, length in _TRUNCATIONS if letters & set(shown)), DAY_MS)
 
 
 def _joined(local: Numbers, offsets: Numbers, tokens: Sequence[Token]) -> list[str]:
@@ -222,7 +230,7 @@ class _Fields:
         if letter == "E":
             return _names(WEEKDAYS, self._weekday, None if length >= _FULL_WEEKDAY_FROM else _NAME_LETTERS)
         if letter == "a":
-            return _names(HALVES, self._hours // 12 + 1, None)
+            return _names(AM_PM, self._hours // 12 + 1, None)
         if letter == "Z":
             return [_offset(int(value), ":" if length > 1 else "") for value in self._offsets]
         if letter == "S":
@@ -303,7 +311,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class LaidOut:
+class FixedWidthFields:
     """The fields of texts that fit a layout.
 
     Attributes:
@@ -347,7 +355,7 @@ def _digits(token: Token, is_before_number: bool) -> int:
     return token.length if token.letter == "S" else _DIGITS.get(token.letter, 0)
 
 
-def read_layout(texts: pa.StringArray, layout: Layout) -> LaidOut:
+def read_layout(texts: pa.StringArray, layout: Layout) -> FixedWidthFields:
     """Parse the texts that fit a layout.
 
     Args:
@@ -359,7 +367,7 @@ def read_layout(texts: pa.StringArray, layout: Layout) -> LaidOut:
     lengths = np.diff(bounds) - layout.width
     fits = lengths > 0 if layout.has_offset else lengths == 0
     if not fits.any() or not layout.width:
-        return LaidOut(np.zeros(len(texts), bool), {}, None)
+        return FixedWidthFields(np.zeros(len(texts), bool), {}, None)
     windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(data, np.uint8), layout.width)
     characters = np.ascontiguousarray(windows[bounds[:-1][fits]].T)
     is_valid = np.ones(characters.shape[1], bool)
@@ -379,7 +387,7 @@ def read_layout(texts: pa.StringArray, layout: Layout) -> LaidOut:
         for letter, (at, count) in layout.fields.items()
     }
     fits[fits] = is_valid
-    return LaidOut(fits, fields, zone_offsets)
+    return FixedWidthFields(fits, fields, zone_offsets)
 
 
 def _number(digits: np.ndarray[Any, np.dtype[np.uint8]]) -> Numbers:
@@ -400,7 +408,7 @@ def _is_offset(offsets: pa.DictionaryArray) -> np.ndarray[Any, np.dtype[np.bool_
 
 Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 Parts: TypeAlias = "Mapping[str, pa.Array | Numbers]"
-Way: TypeAlias = "Callable[[pa.Array, tuple[Token, ...]], tuple[Flags, Parts]]"
+FieldParser: TypeAlias = "Callable[[pa.Array, tuple[Token, ...]], tuple[Flags, Parts]]"
 
 
 _PARSED_YEAR_DIGITS: Final = 9
@@ -439,7 +447,7 @@ def parse_dates(texts: pa.Array, patterns: Sequence[tuple[Token, ...]], zone: Zo
     """
     utc, local = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
     remaining = np.arange(len(texts))
-    for parse, pattern in _ways(patterns):
+    for parse, pattern in _parsers(patterns):
         if not len(remaining):
             break
         rest = texts if len(remaining) == len(texts) else texts.take(pa.array(remaining))
@@ -456,7 +464,7 @@ def parse_dates(texts: pa.Array, patterns: Sequence[tuple[Token, ...]], zone: Zo
     return Parsed(utc, local)
 
 
-def _ways(patterns: Sequence[tuple[Token, ...]]) -> Iterator[tuple[Way, tuple[Token, ...]]]:
+def _parsers(patterns: Sequence[tuple[Token, ...]]) -> Iterator[tuple[FieldParser, tuple[Token, ...]]]:
     """Yield the parsers to try: for each pattern by position, then by a regular expression."""
     for pattern in patterns:
         yield _by_position, pattern
@@ -495,7 +503,7 @@ def _parsed_digits(token: Token, is_before_number: bool) -> str:
     if token.letter == "Z":
         return OFFSET
     if token.letter == "a":
-        return "|".join(HALVES)
+        return "|".join(AM_PM)
     if not token.is_number:
         return "|".join(f"{name[:3]}(?:{name[3:]})?" for name in MONTHS)
     if token.letter in "yY":
@@ -551,7 +559,7 @@ class _MatchedTexts:
             return self._number("k", 24) % 24
         hours = self._number("h" if "h" in self._parts else "K", 0) % 12
         if "a" in self._parts:
-            hours += 12 * np.asarray(pc.equal(pc.ascii_upper(self._parts["a"]), HALVES[1]).cast(pa.int64()))
+            hours += 12 * np.asarray(pc.equal(pc.ascii_upper(self._parts["a"]), AM_PM[1]).cast(pa.int64()))
         return np.asarray(hours)
 
     def _fraction(self) -> Numbers | int:
@@ -651,8 +659,8 @@ class TimestampTexts:
         """
         return TimestampTexts(
             settings,
-            tuple(parse_pattern(pattern, READ) for pattern in settings.inputs),
-            parse_pattern(settings.output, WRITTEN),
+            tuple(parse_pattern(pattern, PARSED_LETTERS) for pattern in settings.inputs),
+            parse_pattern(settings.output, FORMATTED_LETTERS),
             zone_of(settings.input_zone) if settings.input_zone else None,
             zone_of(settings.output_zone) if settings.output_zone else None,
             knows_timestamps,

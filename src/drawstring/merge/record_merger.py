@@ -37,7 +37,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.config.merge_config import UNAVAILABLE_VALUE
 from drawstring.config.table_config import MergeMode, PayloadRule, TableConfig
 from drawstring.config.table_kinds import RecordMerger
-from drawstring.merge.record_version import Array, Merger, Versions, flat, rank, winning_rows
+from drawstring.merge.record_version import Array, Merger, Versions, combined_chunks, rank, winning_rows
 from drawstring.schema.evolution import conform_table
 from drawstring.schema.fields import IS_DELETED_COLUMN, META_COLUMNS
 
@@ -152,7 +152,7 @@ class FieldMerger:
     def merge(self, versions: Versions, codes: Array, distinct: int) -> Versions:
         """Merge the versions of each key into one."""
         ranks = rank(versions.ordering) if versions.ordering else None
-        fold = _Fold.of(
+        fold = _FieldMerge.of(
             _Inputs(codes, ranks, versions.is_delete, versions.is_commit_time_ordering_delete),
             distinct,
             self.ties_to_first,
@@ -178,11 +178,11 @@ class FieldMerger:
             np.where(is_patched, _NONE, fold.winners),
         )
 
-    def _sources(self, fold: _Fold, versions: Versions, name: str) -> Array | None:
+    def _sources(self, fold: _FieldMerge, versions: Versions, name: str) -> Array | None:
         """Return the row numbers that a column's values come from; None for the winners."""
         if self.late_stamps and name in META_COLUMNS:
             return fold.latest
-        unset = self._unset(flat(versions.rows.column(name)), name)
+        unset = self._unset(combined_chunks(versions.rows.column(name)), name)
         if name in versions.unset:
             unset = versions.unset[name] if unset is None else unset | versions.unset[name]
         if unset is None or not unset.any():
@@ -198,7 +198,7 @@ class FieldMerger:
             return None
         if name in self.defaults:
             value = self.defaults[name]
-            return None if value is None or not _takes(column.type, value) else _equal(column, value)
+            return None if value is None or not _fits_type(column.type, value) else _equal(column, value)
         return _flags(column.is_null()) if column.null_count else None
 
 
@@ -221,7 +221,7 @@ class _Inputs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
+class _FieldMerge:
     """The outcome of a merge by key; versions are sorted by key, oldest first.
 
     Attributes:
@@ -243,7 +243,7 @@ class _Fold:
     is_delete: Array
 
     @staticmethod
-    def of(inputs: _Inputs, distinct: int, ties_to_first: bool) -> _Fold:
+    def of(inputs: _Inputs, distinct: int, ties_to_first: bool) -> _FieldMerge:
         order, inputs = inputs.sorted()
         codes, is_delete = inputs.codes, inputs.is_delete
         numbers = np.arange(len(codes), dtype=np.int64)
@@ -254,7 +254,7 @@ class _Fold:
         counts = ~is_delete & (first[codes] != _NONE) & (numbers >= first[codes])
         winners = _last(codes, numbers, leads, distinct)
         latest = _last(codes, numbers, counts, distinct)
-        return _Fold(
+        return _FieldMerge(
             order,
             codes,
             leads,
@@ -314,7 +314,7 @@ def _first(codes: Array, numbers: Array, flags: Array, distinct: int) -> Array:
     return first
 
 
-def _takes(kind: pa.DataType, value: Any) -> bool:
+def _fits_type(kind: pa.DataType, value: Any) -> bool:
     """Return whether a default is a possible value of a type; the column may have been widened since."""
     if isinstance(value, bool):
         return bool(pa.types.is_boolean(kind))

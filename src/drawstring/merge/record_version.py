@@ -353,7 +353,7 @@ def ordering_columns(config: TableConfig, schema: pa.Schema) -> list[str]:
 def stored_ordering(rows: pa.Table | pa.RecordBatch, config: TableConfig) -> list[pa.Array]:
     """Return the values of the ordering fields that rows have, as they are stored."""
     names, fields = rows.schema.names, stored_ordering_fields(config, rows.schema)
-    return [flat(rows.column(name) if name in names else values_of(rows, name)) for name in fields]
+    return [combined_chunks(rows.column(name) if name in names else values_of(rows, name)) for name in fields]
 
 
 def ordering_of(
@@ -381,7 +381,7 @@ def comparable(columns: Sequence[pa.Array], config: TableConfig) -> tuple[pa.Arr
     return tuple(columns)
 
 
-def flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+def combined_chunks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column as one array."""
     combined = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)

@@ -37,7 +37,7 @@ from drawstring.metadata.partitions.protocol import (
     TableFacts,
 )
 from drawstring.metadata.table import FILES, KEY, METADATA_FOLDER, PARTITIONS_KEY
-from drawstring.metadata.writer import LogPlace, LogTarget, MetadataWriter, encode_logs
+from drawstring.metadata.writer import LogFileLocation, LogTarget, MetadataWriter, encode_logs
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import (
     HFILE,
@@ -311,7 +311,7 @@ def _empty_log(
 ) -> tuple[WriteStat, bytes]:
     """Return the log file of a file group without records, and the statistics, as of an earlier one."""
     now_ms = writer.clock.now_ms()
-    target = LogTarget(partition, file_id, requested, LogPlace(requested), _EMPTY_TOKEN, now_ms)
+    target = LogTarget(partition, file_id, requested, LogFileLocation(requested), _EMPTY_TOKEN, now_ms)
     ((log, content),) = encode_logs(writer.config.rules.log_format, target, _NO_ROWS, _NO_KEYS)
     return target.stat_of(log), content
 

@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from drawstring.formats.predicate_bounds import Axis, Spread
-from drawstring.merge.record_version import flat
+from drawstring.formats.predicate_bounds import Axis, RegionSpan
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_stats import MAX, MIN, bounds_as
 from drawstring.metadata.contents import looked_up
 from drawstring.metadata.merging import is_true
@@ -91,9 +91,9 @@ class ColumnRanges:
     is_null: Array
     has_null: Array
 
-    def spread(self, axis: Axis) -> Spread:
+    def spread(self, axis: Axis) -> RegionSpan:
         """Return the regions of the column's axis that the values may be in."""
-        return Spread.between(axis, self.least, self.greatest, self.is_null, self.has_null)
+        return RegionSpan.between(axis, self.least, self.greatest, self.is_null, self.has_null)
 
 
 def column_ranges(
@@ -114,13 +114,13 @@ def column_ranges(
     hashes = [""] if paths is None else [partition_hash(path) for path in paths]
     prefixes = (f"{name_hash(column.name)}{end}" for column in columns for end in hashes)
     rows = looked_up(table, partition, Lookup(prefixes=tuple(prefixes)))
-    statistics = flat(rows.column(STATISTICS))
+    statistics = combined_chunks(rows.column(STATISTICS))
     is_live = is_true(statistics.is_valid()) & ~is_true(statistics.field("isDeleted"))
     ranges = {}
     for column in columns:
         of_column = is_true(pc.equal(statistics.field("columnName"), column.name))
         chosen = pa.array(is_live & of_column)
-        keys = flat(rows.column(KEY)).filter(chosen)
+        keys = combined_chunks(rows.column(KEY)).filter(chosen)
         described = statistics.filter(chosen)
         if partition not in (COLUMN_STATS, PARTITION_STATS):
             described = _with_nulls_counted(described)

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.formats.avro.encoder import big_endian, decimals_of_bytes
-from drawstring.merge.record_version import Array, flat, number_keys
+from drawstring.merge.record_version import Array, combined_chunks, number_keys
 from drawstring.metadata.merging import is_true, newest
 from drawstring.metadata.table import (
     IS_REMOVED,
@@ -87,7 +87,7 @@ def combined(rows: pa.Table) -> pa.Table:
     chosen = np.isin(codes, _continued(rows, codes))
     if not chosen.any():
         return newest(rows)
-    several = pa.Table.from_pylist(list(_folded(rows.filter(pa.array(chosen)))), rows.schema)
+    several = pa.Table.from_pylist(list(_combined_by_key(rows.filter(pa.array(chosen)))), rows.schema)
     return newest(pa.concat_tables([rows.filter(pa.array(~chosen)), several]))
 
 
@@ -100,7 +100,7 @@ def with_cuts(rows: pa.Table) -> pa.Table:
     Args:
         rows: versions of records, oldest first, with the column `is_removed`.
     """
-    statistics = flat(rows.column(STATISTICS))
+    statistics = combined_chunks(rows.column(STATISTICS))
     is_cut = is_true(statistics.is_valid()) & is_true(statistics.field("isDeleted"))
     if not is_cut.any():
         return rows
@@ -114,7 +114,7 @@ def with_cuts(rows: pa.Table) -> pa.Table:
 
 def _continued(rows: pa.Table, codes: Array) -> Array:
     """Return the codes of keys with a version that is to be combined with the one before it."""
-    statistics = flat(rows.column(STATISTICS))
+    statistics = combined_chunks(rows.column(STATISTICS))
     is_live = is_true(statistics.is_valid()) & ~is_true(statistics.field("isDeleted"))
     is_live &= ~is_true(rows.column(IS_REMOVED))
     replaces = is_true(statistics.field("isTightBound")) & is_true(
@@ -127,7 +127,7 @@ def _continued(rows: pa.Table, codes: Array) -> Array:
     return continued
 
 
-def _folded(rows: pa.Table) -> Iterator[dict[str, Any]]:
+def _combined_by_key(rows: pa.Table) -> Iterator[dict[str, Any]]:
     versions: dict[str, dict[str, Any]] = {}
     for row in rows.to_pylist():
         earlier = versions.get(row[KEY])
@@ -237,7 +237,7 @@ def _converted(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> 
     return pa.nulls(len(values), kind)
 
 
-def bounds_kept_as(statistics: pa.StructArray, name: str, kind: pa.DataType) -> pa.Array:
+def bounds_cast_to(statistics: pa.StructArray, name: str, kind: pa.DataType) -> pa.Array:
     """Return bounds as values of a type that this release stores in an index of the same version.
 
     Unlike in `bounds_as`, times of version V1 have the unit of the type, and NaN stays.
@@ -248,13 +248,13 @@ def bounds_kept_as(statistics: pa.StructArray, name: str, kind: pa.DataType) -> 
         kind: the type that the column has now.
     """
     pieces = [
-        (rows, _kept(values, ordinal, info, kind))
+        (rows, _cast_bounds(values, ordinal, info, kind))
         for rows, values, ordinal, info in _by_type(statistics, name)
     ]
     return _assembled(pieces, len(statistics), kind)
 
 
-def _kept(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Array:
+def _cast_bounds(values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Array:
     try:
         if pt.is_temporal(kind) and ordinal not in _LOGICAL and pt.is_integer(values.type):
             return values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
@@ -344,7 +344,7 @@ def _wrapper(wrapped: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _FILE_STATISTICS: Final = 3
-_BOOLEAN, _INT, _LONG, _FLOAT, _DOUBLE, _BYTES, _STRING, _DATE, _DECIMAL_SCHEMA = range(9)
+_BOOLEAN, _INT, _LONG, _FLOAT, _DOUBLE, _BYTES, _STRING, _DATE, _DECIMAL_WRAPPER = range(9)
 """Members of the union of wrappers."""
 
 _V1_DECIMAL: Final = pa.decimal128(30, 15)
@@ -400,7 +400,7 @@ def _stored_v1(kind: pa.DataType) -> Stored | None:
             return Stored(member)
     if pt.is_decimal128(kind):
         fits = kind.scale <= _V1_SCALE_MAX and kind.precision + _V1_SCALE_MAX - kind.scale <= 30
-        return Stored(_DECIMAL_SCHEMA) if fits else None
+        return Stored(_DECIMAL_WRAPPER) if fits else None
     if pt.is_date32(kind):
         return Stored(_DATE)
     if pt.is_time32(kind):
@@ -422,7 +422,7 @@ _PLAIN: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ColumnStatistics:
     """Statistics of a column in a file or a partition.
 
     Attributes:
@@ -446,14 +446,14 @@ def column_key(column: str, partition: str, file: str | None = None) -> str:
     return name_hash(column) + partition_hash(partition) + (file_hash(file) if file else "")
 
 
-def encode_statistics(described: Iterable[Described], *, is_v2: bool) -> pa.Table:
+def encode_statistics(described: Iterable[ColumnStatistics], *, is_v2: bool) -> pa.Table:
     """Return the records of statistics, without those of types that the index cannot hold.
 
     Args:
         described: statistics with distinct keys.
         is_v2: whether the index has version V2.
     """
-    by_type: dict[pa.DataType, list[Described]] = defaultdict(list)
+    by_type: dict[pa.DataType, list[ColumnStatistics]] = defaultdict(list)
     for each in described:
         by_type[each.summary.bounds.type].append(each)
     tables = [_no_records()]
@@ -483,7 +483,7 @@ def encode_deleted(deleted: Sequence[tuple[str, str, str | None]]) -> pa.Table:
     return _table([column_key(*each) for each in deleted], columns)
 
 
-def _records(group: Sequence[Described], stored: Stored) -> pa.Table:
+def _records(group: Sequence[ColumnStatistics], stored: Stored) -> pa.Table:
     summaries = [each.summary for each in group]
     bounds = _physical(pa.concat_arrays([each.bounds for each in summaries]), stored)
     numbers = np.arange(len(bounds))
@@ -504,7 +504,7 @@ def _records(group: Sequence[Described], stored: Stored) -> pa.Table:
     return _table(keys, columns)
 
 
-def _is_tight(described: Described, stored: Stored) -> bool:
+def _is_tight(described: ColumnStatistics, stored: Stored) -> bool:
     """Return whether bounds and counts are those of all values: in version 6 a log file may yet get more."""
     is_log = described.file is not None and described.file.startswith(".")
     return not is_log or stored.ordinal > 0
@@ -530,7 +530,7 @@ def _physical(values: pa.Array, stored: Stored) -> pa.Array:
     """Return values as their wrapper holds them."""
     if pt.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if stored.member == _DECIMAL_SCHEMA:
+    if stored.member == _DECIMAL_WRAPPER:
         return values.cast(_V1_DECIMAL)
     if pt.is_decimal128(values.type):
         return _unscaled(values)

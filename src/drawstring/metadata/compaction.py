@@ -38,7 +38,7 @@ from typing import ClassVar, Final, Protocol
 import pyarrow as pa
 
 from drawstring.base.errors import TABLE_DISK, disk_errors
-from drawstring.base.text_format import level_of
+from drawstring.base.text_format import log_level_of
 from drawstring.filegroups.file_system_view import table_view
 from drawstring.filegroups.write.log_compaction import LogRun, log_runs
 from drawstring.formats.hfile.writer import Sink
@@ -52,7 +52,7 @@ from drawstring.metadata.maintained.files import rows_of
 from drawstring.metadata.merging import mentioned_files, removed_keys
 from drawstring.metadata.reader import logged_parts, merged_parts, read_rows
 from drawstring.metadata.table import Kind, MetadataTable, kind_of
-from drawstring.metadata.writer import LOG_SINKS, LogPlaces, LogTarget, MetadataWriter
+from drawstring.metadata.writer import LOG_SINKS, LogFileLocator, LogTarget, MetadataWriter
 from drawstring.model.commit import WriteOperation, WriteStat
 from drawstring.model.files import HFILE, BaseFile, FileSlice, FileStatus, join_path
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant, time_of
@@ -76,7 +76,7 @@ _END_OF_TIME: Final = "9"
 _log = logging.getLogger("drawstring")
 
 
-def later_delta_commits(own: Timeline) -> list[Instant]:
+def delta_commits_since_compaction(own: Timeline) -> list[Instant]:
     """Return the delta commits after the last compaction.
 
     Args:
@@ -161,7 +161,7 @@ def has_to_wait(table: MetadataTable, timeline: Timeline) -> bool:
     return any(instant.requested in pending for instant in written)
 
 
-def tell_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -> None:
+def warn_of_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -> None:
     """Warn, once for each pending action, that a compaction waits for it.
 
     Hudi fails the write then. It is committed when the compaction is due, and failing would finish nothing.
@@ -171,12 +171,12 @@ def tell_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -
         timeline: timeline of the table.
         delta_commits: number from which on there is a warning.
     """
-    count = len(later_delta_commits(table.own_timeline))
+    count = len(delta_commits_since_compaction(table.own_timeline))
     if count < delta_commits or not has_to_wait(table, timeline):
         return
     uri, oldest = table.storage.spec.uri, min(timeline.pending(), key=lambda each: each.requested)
     _log.log(
-        level_of(uri, str(oldest.action), oldest.requested),
+        log_level_of(uri, str(oldest.action), oldest.requested),
         "The metadata table %s has %d delta commits since its last compaction, which waits for the %s %s, and"
         " readers open a log file for each. Finish that action, or roll it back (`drawstring rollback`).",
         uri,
@@ -187,7 +187,7 @@ def tell_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int) -
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _ServiceResult:
     """What a service did, before it completes.
 
     Attributes:
@@ -213,7 +213,7 @@ class _Service(Protocol):
     def plan(self) -> bytes:
         """Content of its requested file."""
 
-    def run(self) -> _Done:
+    def run(self) -> _ServiceResult:
         """Write or delete its files."""
 
 
@@ -237,11 +237,11 @@ class _Compaction:
     def plan(self) -> bytes:
         return encode_compaction_plan(CompactionPlan(tuple(map(operation_of, self.slices))))
 
-    def run(self) -> _Done:
+    def run(self) -> _ServiceResult:
         lists: dict[str, bytes] = {}
         stats = [self._rewrite(file_slice, lists) for file_slice in self.slices]
         content = self.writer.encoded_commit(self.action, stats, {})
-        return _Done(content, {each.partition for each in self.slices}, lists)
+        return _ServiceResult(content, {each.partition for each in self.slices}, lists)
 
     def _rewrite(self, file_slice: FileSlice, lists: dict[str, bytes]) -> WriteStat:
         name = BaseFile.name_of(file_slice.file_id, self.writer.new_token(), self.requested, HFILE)
@@ -314,14 +314,14 @@ class _Cleaning:
         files = {path: tuple(files) for path, files in self.doomed.items()}
         return encode_clean_plan(CleanPlan(CleanPolicy.VERSIONS, None, self.last, files), self.writer.root)
 
-    def run(self) -> _Done:
+    def run(self) -> _ServiceResult:
         self.writer.storage.delete([path for paths in self.doomed.values() for path in paths])
         partitions = {
             path: CleanedPartition(tuple(each.rpartition("/")[2] for each in files))
             for path, files in self.doomed.items()
         }
         metadata = CleanMetadata(self.requested, 0, CleanPolicy.VERSIONS, "", self.last, partitions)
-        return _Done(encode_clean(metadata), self.doomed)
+        return _ServiceResult(encode_clean(metadata), self.doomed)
 
 
 def _old_files(writer: MetadataWriter, table: MetadataTable, partition: str) -> list[str]:
@@ -346,7 +346,7 @@ def is_log_compaction_due(store: TimelineStore, blocks: int) -> bool:
         store: timeline of the metadata table, which is loaded.
         blocks: number of delta commits that are enough.
     """
-    later = sorted(later_delta_commits(store.loaded), key=time_of)
+    later = sorted(delta_commits_since_compaction(store.loaded), key=time_of)
     newest = later[-blocks:]
     return len(later) >= blocks and not any(
         store.commit_metadata(each).operation == WriteOperation.LOG_COMPACT for each in newest
@@ -403,7 +403,7 @@ class _LogCompaction:
     writer: MetadataWriter
     table: MetadataTable
     requested: str
-    places: LogPlaces
+    places: LogFileLocator
 
     def rewrite(self, file_slice: FileSlice, runs: list[LogRun]) -> list[WriteStat]:
         """Write the log files of a file group."""

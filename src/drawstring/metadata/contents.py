@@ -33,7 +33,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError
 from drawstring.base.lazy import cached_property
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_stats import MAX, MIN, bounds_as_text, combined, type_names
 from drawstring.metadata.merging import listed_after, listed_files, newest
 from drawstring.metadata.reader import FILE_LISTS, FileKey, Key, no_rows, read_rows
@@ -329,7 +329,7 @@ def path_of(partition: str) -> str:
 
 
 def _struct(rows: pa.Table, name: str) -> pa.StructArray:
-    return flat(rows.column(name))
+    return combined_chunks(rows.column(name))
 
 
 def _live(rows: pa.Table, name: str) -> pa.Table:
@@ -341,7 +341,7 @@ def _live(rows: pa.Table, name: str) -> pa.Table:
 
 def _files(rows: pa.Table) -> pa.Table:
     files = rows.filter(pc.not_equal(rows.column(KEY), ALL_PARTITIONS))
-    partitions = flat(files.column(KEY))
+    partitions = combined_chunks(files.column(KEY))
     is_root = pc.equal(partitions, ROOT_PARTITION)
     return pa.table(
         {
@@ -354,8 +354,8 @@ def _files(rows: pa.Table) -> pa.Table:
 
 def _statistics(rows: pa.Table, known: KnownNames) -> pa.Table:
     rows = _live(rows, STATISTICS)
-    statistics, keys = _struct(rows, STATISTICS), flat(rows.column(KEY))
-    is_partition = pc.equal(flat(rows.column(TYPE)), PARTITION_STATISTICS)
+    statistics, keys = _struct(rows, STATISTICS), combined_chunks(rows.column(KEY))
+    is_partition = pc.equal(combined_chunks(rows.column(TYPE)), PARTITION_STATISTICS)
     names = statistics.field("fileName")
     hashes = pc.utf8_slice_codeunits(keys, NAME_HASH_CHARS, 2 * NAME_HASH_CHARS)
     return pa.table(
@@ -377,7 +377,7 @@ def _statistics(rows: pa.Table, known: KnownNames) -> pa.Table:
 
 def _bloom_filters(rows: pa.Table, known: KnownNames) -> pa.Table:
     rows = _live(rows, BLOOM)
-    filters, keys = _struct(rows, BLOOM), flat(rows.column(KEY))
+    filters, keys = _struct(rows, BLOOM), combined_chunks(rows.column(KEY))
     return pa.table(
         {
             "partition": known.partitions(pc.utf8_slice_codeunits(keys, 0, NAME_HASH_CHARS)),

@@ -21,11 +21,11 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import MetadataTableError, UnsupportedError
-from drawstring.base.text_format import level_of
+from drawstring.base.text_format import log_level_of
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.columnar_view import FileColumns
-from drawstring.filegroups.file_system_view import Listing, listing_of
-from drawstring.merge.record_version import flat
+from drawstring.filegroups.file_system_view import Listing, storage_listing
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.contents import all_files, path_of, records
 from drawstring.metadata.table import (
     ALL_PARTITIONS,
@@ -35,12 +35,12 @@ from drawstring.metadata.table import (
     ROOT_PARTITION,
     SIZE,
     MetadataTable,
-    lacking,
+    missing_instant_error,
     missing_instants,
     open_metadata_table,
 )
 from drawstring.model.files import FileStatus, join_path
-from drawstring.model.instant import Action, is_own_time
+from drawstring.model.instant import Action, is_metadata_table_time
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.timeline import Timeline
@@ -72,7 +72,7 @@ class NamedFiles:
 
     def __init__(self, files: pa.Table) -> None:
         self._files = files
-        encoded = flat(files.column(KEY)).dictionary_encode()
+        encoded = combined_chunks(files.column(KEY)).dictionary_encode()
         ends = pc.value_counts(encoded.indices).field("counts").to_numpy().cumsum().tolist()
         keys = encoded.dictionary.to_pylist()
         self._ranges = {key: (end, start) for key, end, start in zip(keys, ends, [0, *ends], strict=False)}
@@ -97,7 +97,12 @@ class NamedFiles:
         numbers = np.repeat(np.arange(len(partitions)), counts)
         rows = np.arange(counts.sum()) + (starts - (np.cumsum(counts) - counts))[numbers]
         files = self._files.take(pa.array(rows))
-        return FileColumns(partitions, numbers, flat(files.column(NAME)), flat(files.column(SIZE)).to_numpy())
+        return FileColumns(
+            partitions,
+            numbers,
+            combined_chunks(files.column(NAME)),
+            combined_chunks(files.column(SIZE)).to_numpy(),
+        )
 
     def _rows(self, key: str) -> pa.Table:
         end, start = self._ranges.get(key, (0, 0))
@@ -190,13 +195,13 @@ class MetadataListing:
     def _tell(self, error: str) -> None:
         """Warn once for each state of the table."""
         storage, _, timeline, _ = self._table
-        level = level_of(storage.spec.uri, str(timeline.latest_time()), error)
+        level = log_level_of(storage.spec.uri, str(timeline.latest_time()), error)
         _log.log(level, "The storage is listed instead of the metadata table: %s", error)
 
 
 def _reopened(spec: StorageSpec, config: TableConfig, timeline: Timeline) -> MetadataListing:
     storage = open_spec(spec)
-    return MetadataListing(storage, config, timeline, SystemClock(), listing_of(storage))
+    return MetadataListing(storage, config, timeline, SystemClock(), storage_listing(storage))
 
 
 def listing_by_metadata(
@@ -212,7 +217,7 @@ def listing_by_metadata(
     """
     if FILES not in config.metadata_partitions:
         return None
-    return MetadataListing(storage, config, timeline, clock, listing_of(storage))
+    return MetadataListing(storage, config, timeline, clock, storage_listing(storage))
 
 
 def named_files(storage: Storage, config: TableConfig, timeline: Timeline, clock: Clock) -> NamedFiles:
@@ -235,7 +240,7 @@ def usable_table(storage: Storage, config: TableConfig, timeline: Timeline, cloc
     table = open_metadata_table(storage, config, timeline, clock)
     missing = next(missing_instants(table.own_timeline, timeline), None)
     if missing is not None:
-        raise lacking(table.storage, missing)
+        raise missing_instant_error(table.storage, missing)
     return table
 
 
@@ -253,5 +258,5 @@ def knows_later_writes(table: MetadataTable, timeline: Timeline) -> bool:
     return any(
         instant.requested not in known and not timeline.is_archived(instant.requested)
         for instant in table.timeline.completed_of(Action.DELTA_COMMIT)
-        if not is_own_time(instant.requested)
+        if not is_metadata_table_time(instant.requested)
     )

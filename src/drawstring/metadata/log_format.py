@@ -23,7 +23,7 @@ from drawstring.formats.avro.encoder import RowEncoder
 from drawstring.formats.hfile import Codec, HFileEntries, HFileWriter, encode_hfile, read_hfile_records
 from drawstring.formats.hfile.writer import Sink
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.table import KEY
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.fields import with_meta_fields
@@ -59,10 +59,10 @@ def write_base_file(file: Sink, parts: Iterable[pa.Table], name: str, created_ms
     writer = HFileWriter(file)
     for rows in parts:
         if VALUE in rows.column_names:
-            values = flat(rows.column(VALUE))
+            values = combined_chunks(rows.column(VALUE))
         else:
             values = encoded_values(rows.append_column(FILE_NAME, pa.repeat(pa.scalar(name), rows.num_rows)))
-        writer.append(flat(rows.column(KEY)), values)
+        writer.append(combined_chunks(rows.column(KEY)), values)
     keys = {b"minRecordKey": writer.first_key, b"maxRecordKey": writer.last_key} if writer.entries else {}
     size_bytes = writer.finish(_info() | keys, created_ms)
     return writer.entries, size_bytes
@@ -138,9 +138,9 @@ def encode_log_blocks(
     """
     blocks = []
     if rows.num_rows:
-        values = flat(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
+        values = combined_chunks(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
         codec = Codec.GZ if values.nbytes > PLAIN_BYTES_MAX else Codec.NONE
-        content = encode_hfile(flat(rows.column(KEY)), values, _info(), created_ms, codec)
+        content = encode_hfile(combined_chunks(rows.column(KEY)), values, _info(), created_ms, codec)
         with_schema = {**header, HeaderKey.SCHEMA: stored_schema()}
         blocks.append(encode_block(BlockType.HFILE_DATA, with_schema, content))
     if len(removed) or not blocks:
@@ -169,5 +169,5 @@ def encoded_values(rows: pa.Table) -> pa.BinaryArray:
 
 
 def _column(rows: pa.Table, name: str) -> pa.Array:
-    values, stored = flat(rows.column(name)), _stored_columns().field(name)
+    values, stored = combined_chunks(rows.column(name)), _stored_columns().field(name)
     return values if values.type == stored.type else values.cast(stored.type)

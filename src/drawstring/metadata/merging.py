@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.merge.record_version import Array, flat, number_keys
+from drawstring.merge.record_version import Array, combined_chunks, number_keys
 from drawstring.metadata.table import FILE_INFOS, IS_REMOVED, KEY, NAME, SIZE
 
 _TOMBSTONE: Final = -1
@@ -42,7 +42,7 @@ def removed_keys(rows: pa.Table) -> pa.Array:
         rows: versions of records, with the column `is_removed`.
     """
     removed = rows.column(KEY).filter(rows.column(IS_REMOVED))
-    return flat(removed).unique().sort()
+    return combined_chunks(removed).unique().sort()
 
 
 def listed_files(rows: pa.Table) -> pa.Table:
@@ -53,7 +53,7 @@ def listed_files(rows: pa.Table) -> pa.Table:
     Args:
         rows: versions of records, oldest first, with the column `is_removed`.
     """
-    return _listed(_mentions(rows), flat(rows.column(KEY)), is_true(rows.column(IS_REMOVED)))
+    return _listed(_mentions(rows), combined_chunks(rows.column(KEY)), is_true(rows.column(IS_REMOVED)))
 
 
 def mentioned_files(rows: pa.Table) -> pa.Table:
@@ -62,7 +62,7 @@ def mentioned_files(rows: pa.Table) -> pa.Table:
     Args:
         rows: versions of records, oldest first, with the column `is_removed`.
     """
-    keys, is_removed = flat(rows.column(KEY)), is_true(rows.column(IS_REMOVED))
+    keys, is_removed = combined_chunks(rows.column(KEY)), is_true(rows.column(IS_REMOVED))
     return _listed(_mentions(rows), keys, is_removed, keeps_tombstones=True)
 
 
@@ -74,22 +74,24 @@ def listed_after(listed: pa.Table, rows: pa.Table, few: int = 10_000) -> pa.Tabl
         rows: versions of records as for `listed_files`, all newer.
         few: number of listed files up to which merging all takes less time than taking them apart.
     """
-    keys = flat(rows.column(KEY))
+    keys = combined_chunks(rows.column(KEY))
     if not len(keys):
         return listed
     old, others = listed, listed.slice(0, 0)
     if listed.num_rows > few:
         is_touched = pc.is_in(listed.column(KEY), value_set=keys.unique())
         old, others = listed.filter(is_touched), listed.filter(pc.invert(is_touched))
-    mentions = _mentions(rows).after(flat(old.column(NAME)), flat(old.column(SIZE)).to_numpy())
+    mentions = _mentions(rows).after(
+        combined_chunks(old.column(NAME)), combined_chunks(old.column(SIZE)).to_numpy()
+    )
     is_removed = np.concatenate([np.zeros(old.num_rows, np.bool_), is_true(rows.column(IS_REMOVED))])
-    touched = _listed(mentions, pa.concat_arrays([flat(old.column(KEY)), keys]), is_removed)
+    touched = _listed(mentions, pa.concat_arrays([combined_chunks(old.column(KEY)), keys]), is_removed)
     return _spliced(others, touched) if others.num_rows else touched
 
 
 def _spliced(one: pa.Table, other: pa.Table) -> pa.Table:
     """Return the rows of two tables in the order of their keys; both are in order, and share no key."""
-    keys = flat(one.column(KEY))
+    keys = combined_chunks(one.column(KEY))
     first = np.flatnonzero(np.diff(number_keys(other.column(KEY))[0], prepend=-1)).tolist()
     pieces, done = [], 0
     for start, end in pairwise([*first, other.num_rows]):
@@ -148,7 +150,7 @@ class _Mentions:
 def _mentions(rows: pa.Table) -> _Mentions:
     column = rows.column(FILE_INFOS)
     has_files = np.flatnonzero(is_true(column.is_valid()))
-    maps = flat(column.drop_null())
+    maps = combined_chunks(column.drop_null())
     infos = maps.items
     return _Mentions(
         np.repeat(has_files, np.diff(maps.offsets.to_numpy())),
@@ -167,6 +169,6 @@ def _last(codes: Array, chosen: Array, distinct: int) -> Array:
 
 def is_true(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return which values of a boolean column are true; null is not."""
-    known = flat(column)
+    known = combined_chunks(column)
     known = known.fill_null(False) if known.null_count else known
     return np.asarray(known.to_numpy(zero_copy_only=False), np.bool_)

@@ -10,8 +10,8 @@
 
 Where only the newest version of a key counts, the merge copies records as they are encoded.
 
-`DecodedRecords` is the cache of this process; the files never change. A writer reads the list of files for
-each of its commits, and only the log file of the last commit is new each time. Between two commits the
+`DecodedRecordCache` is the cache of this process; the files never change. A writer reads the list of files
+for each of its commits, and only the log file of the last commit is new each time. Between two commits the
 merged list stays the same too. Keys are looked up in the record index when a write begins, again when it
 commits, and for queries of a few keys: the cache decodes a small file of the index once for all of them.
 """
@@ -30,25 +30,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import REPAIR, CorruptTableError
-from drawstring.base.resources import LITTLE_BYTES
+from drawstring.base.resources import ONE_THREAD_BYTES_MAX
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.log_scanner import (
     PlacedBlock,
-    about_log,
     blocks_to_merge,
     check_whole,
+    log_error_context,
     open_log,
     open_logs,
     scan_log,
 )
 from drawstring.filegroups.read_task import InstantRange, LogReading
-from drawstring.filegroups.sorted_merge import BASE_WINDOW_BYTES, WINDOWS_HELD, SortedRun, fenced, gathered
+from drawstring.filegroups.sorted_merge import (
+    BASE_WINDOW_BYTES,
+    WINDOWS_IN_MEMORY_MAX,
+    SortedRun,
+    in_few_windows,
+    merge_by_fences,
+)
 from drawstring.formats.errors import about_file
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_files import block_deletes, log_blocks
 from drawstring.formats.log_inline import BlockType, LogBlock, read_content
 from drawstring.formats.log_native import NativeBlock
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_stats import combined, with_cuts
 from drawstring.metadata.log_format import VALUE, encoded_records
 from drawstring.metadata.merging import newest, removed_keys
@@ -80,7 +86,7 @@ T = TypeVar("T", bound=Sized)
 
 
 @dataclass(slots=True)
-class DecodedRecords:
+class DecodedRecordCache:
     """Records by the file that they are stored in; those that were not asked for longest are forgotten.
 
     Attributes:
@@ -144,10 +150,10 @@ def _bytes_of(records: Sequence[Sized]) -> int:
     return sum(each.nbytes for each in records)
 
 
-FILE_LISTS: Final = DecodedRecords()
+FILE_LISTS: Final = DecodedRecordCache()
 """What this process knows of the partition `files` of all tables."""
 
-LITTLE_INDEXES: Final = DecodedRecords(16 << 20, LITTLE_BYTES)
+SMALL_INDEX_CACHE: Final = DecodedRecordCache(16 << 20, ONE_THREAD_BYTES_MAX)
 """What this process knows of small file groups of record indexes."""
 
 
@@ -252,7 +258,7 @@ class SliceRows:
     file_slice: FileSlice
     schema: pa.Schema
     lookup: Lookup | None
-    decoded: DecodedRecords | None = None
+    decoded: DecodedRecordCache | None = None
 
     def of_base(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the base file, if there is one."""
@@ -289,10 +295,10 @@ class SliceRows:
 
     def of_block(self, placed: PlacedBlock, file: pa.NativeFile) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a log block, whose file is open: sorted by key, unless they are deletes."""
-        with about_log(placed.file, placed.instant):
+        with log_error_context(placed.file, placed.instant):
             yield from self._read_block(placed.block, file, self.lookup)
 
-    def _of_decoded_logs(self, decoded: DecodedRecords) -> Iterator[pa.RecordBatch]:
+    def _of_decoded_logs(self, decoded: DecodedRecordCache) -> Iterator[pa.RecordBatch]:
         """Yield the rows that `of_logs` yields; a file that was decoded before is not even opened."""
         uri = self.table.storage.spec.uri
         found = [
@@ -320,7 +326,7 @@ class SliceRows:
         placed = PlacedBlock(log, block)
         if not placed.holds_records:
             return ()
-        with about_log(log, placed.instant):
+        with log_error_context(log, placed.instant):
             return tuple(self._read_block(block, file, None))
 
     @property
@@ -397,7 +403,7 @@ def merged_parts(table: MetadataFiles, file_slice: FileSlice, kind: Kind) -> Ite
     """
     merge, schema = _merge_of(kind)
     with _opened_slice(SliceRows(table, file_slice, schema, None)) as runs:
-        for base, *logs in fenced(runs):
+        for base, *logs in merge_by_fences(runs):
             if any(logs):
                 yield merge(pa.concat_tables([*base, *(window for run in logs for window in run)]))
             else:
@@ -421,7 +427,7 @@ def logged_parts(
     """
     merge, schema = _merge_of(kind)
     with _opened_slice(SliceRows(table, replace(file_slice, base=None), schema, None)) as runs:
-        for windows in fenced(runs):
+        for windows in merge_by_fences(runs):
             rows = pa.concat_tables([window for run in windows for window in run])
             rows = with_cuts(rows) if kind in _COMBINED else rows
             yield merge(rows), removed_keys(rows)
@@ -436,12 +442,12 @@ def _opened_slice(rows: SliceRows) -> Iterator[Sequence[_Run]]:
     """Open the base file and the blocks of log files that count, in the order of merging."""
     with open_logs(rows.reading, rows.file_slice) as logs:
         base = rows.file_slice.base
-        windows = gathered(rows.of_base(), _keys, BASE_WINDOW_BYTES)
+        windows = in_few_windows(rows.of_base(), _keys, BASE_WINDOW_BYTES)
         runs = [_run(windows, "" if base is None else base.status.path, 1)]
         for placed in logs.blocks_to_merge(rows.table.instants):
             windows = map(_one, rows.of_block(placed, logs.files[placed.file]))
             in_order = map(_sorted, windows) if placed.block.kind is BlockType.DELETE else windows
-            runs.append(_run(in_order, placed.file.status.path, WINDOWS_HELD))
+            runs.append(_run(in_order, placed.file.status.path, WINDOWS_IN_MEMORY_MAX))
         yield runs
 
 
@@ -450,7 +456,7 @@ def _run(windows: Iterator[pa.Table], path: str, held: int) -> _Run:
 
 
 def _keys(rows: pa.Table | pa.RecordBatch) -> pa.Array:
-    return flat(rows.column(KEY))
+    return combined_chunks(rows.column(KEY))
 
 
 def _one(batch: pa.RecordBatch) -> pa.Table:

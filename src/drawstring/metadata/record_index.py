@@ -32,13 +32,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.clock import Clock
-from drawstring.base.resources import LITTLE_BYTES
+from drawstring.base.resources import ONE_THREAD_BYTES_MAX
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.read_task import InstantRange
 from drawstring.keygen.partition_path import escape
-from drawstring.merge.record_version import flat, number_keys
+from drawstring.merge.record_version import combined_chunks, number_keys
 from drawstring.metadata.merging import is_true
-from drawstring.metadata.reader import LITTLE_INDEXES, DecodedRecords, SliceRows, no_rows
+from drawstring.metadata.reader import SMALL_INDEX_CACHE, DecodedRecordCache, SliceRows, no_rows
 from drawstring.metadata.table import (
     IS_REMOVED,
     KEY,
@@ -51,7 +51,7 @@ from drawstring.metadata.table import (
     MetadataTable,
     about_metadata,
     group_numbers,
-    lacking,
+    missing_instant_error,
     missing_instants,
     open_metadata_table,
     record_schema,
@@ -171,16 +171,16 @@ def partition_of_group(file_id: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class IndexFileGroup:
     """A file group of the index, with the keys to look up in it (string); None for all its keys."""
 
     file_slice: FileSlice
     keys: pa.Array | None = None
 
     @property
-    def remembered(self) -> DecodedRecords | None:
+    def remembered(self) -> DecodedRecordCache | None:
         """What remembers the records of a small file group; None for a large one."""
-        return LITTLE_INDEXES if self.file_slice.size_bytes <= LITTLE_BYTES else None
+        return SMALL_INDEX_CACHE if self.file_slice.size_bytes <= ONE_THREAD_BYTES_MAX else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class RecordIndex:
         """Whether each partition has an index of its own, so that a key may be in several partitions."""
         return None not in self.groups
 
-    def shards(self, keys: pa.Array | None, partition: str) -> list[Shard]:
+    def shards(self, keys: pa.Array | None, partition: str) -> list[IndexFileGroup]:
         """Return the file groups that may have keys of a partition.
 
         Args:
@@ -236,13 +236,16 @@ class RecordIndex:
         """
         groups = self.groups.get(partition if self.is_partitioned else None, ())
         if keys is None:
-            return [Shard(each) for each in groups]
+            return [IndexFileGroup(each) for each in groups]
         if not groups or not len(keys):
             return []
         numbers = group_numbers(keys, len(groups))
-        return [Shard(groups[each], keys.filter(pa.array(numbers == each))) for each in np.unique(numbers)]
+        return [
+            IndexFileGroup(groups[each], keys.filter(pa.array(numbers == each)))
+            for each in np.unique(numbers)
+        ]
 
-    def read(self, shard: Shard) -> Iterator[pa.RecordBatch]:
+    def read(self, shard: IndexFileGroup) -> Iterator[pa.RecordBatch]:
         """Yield the locations of the keys of a file group, in no order; see `LOCATIONS`.
 
         Raises:
@@ -262,15 +265,19 @@ class RecordIndex:
             logs = SliceRows(self, file_slice, schema, None).of_logs()
             rows = [batch.filter(pc.invert(batch.column(IS_REMOVED))) for batch in logs]
             keys = pc.unique(pa.chunked_array([batch.column(KEY) for batch in rows], pa.string()))
-            base = SliceRows(self, file_slice, schema, Lookup(keys=flat(keys))).of_base() if len(keys) else ()
+            base = (
+                SliceRows(self, file_slice, schema, Lookup(keys=combined_chunks(keys))).of_base()
+                if len(keys)
+                else ()
+            )
             return pa.Table.from_batches(map(_located, (*rows, *base)), LOCATIONS)
 
-    def records(self, shard: Shard) -> Iterator[pa.RecordBatch]:
+    def records(self, shard: IndexFileGroup) -> Iterator[pa.RecordBatch]:
         """Yield the merged records of a file group as they are stored."""
         lookup, known = (None, None) if shard.keys is None else (Lookup(keys=shard.keys), shard.remembered)
         rows = SliceRows(self, shard.file_slice, record_schema(Kind.RECORD_INDEX), lookup, known)
         logged = _last_versions(pa.Table.from_batches(rows.of_logs(), no_rows(Kind.RECORD_INDEX).schema))
-        known = flat(logged.column(KEY)).cast(pa.binary())
+        known = combined_chunks(logged.column(KEY)).cast(pa.binary())
         known = known.take(pc.sort_indices(known))
         for batch in rows.of_base():
             yield _without(batch, known)
@@ -311,7 +318,7 @@ def open_record_index(
     table = open_metadata_table(storage, config, timeline, clock)
     missing = next(missing_instants(table.own_timeline, timeline), None)
     if missing is not None:
-        raise lacking(table.storage, missing)
+        raise missing_instant_error(table.storage, missing)
     return RecordIndex.of(table, storage.spec)
 
 

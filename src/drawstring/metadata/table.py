@@ -290,7 +290,7 @@ def open_metadata_table(
         InvalidError: the table has no metadata table.
         MetadataTableError: its properties or its timeline are missing or damaged.
     """
-    building = building_of(config)
+    building = inflight_partitions(config)
     if not (config.metadata_partitions or building):
         raise InvalidError(
             "The table has no metadata table. The next write builds one, unless hoodie.metadata.enable is"
@@ -310,7 +310,7 @@ def open_metadata_table(
     return MetadataTable(own_storage, own_config, own_timeline, counted, store, view, ready, building)
 
 
-def building_of(config: TableConfig) -> tuple[str, ...]:
+def inflight_partitions(config: TableConfig) -> tuple[str, ...]:
     """Return the partitions of the metadata table that are registered as being built."""
     return tuple(filter(None, config.properties.get(BUILDING_KEY, "").split(",")))
 
@@ -354,7 +354,7 @@ def damaged(storage: Storage, reason: str) -> DrawstringError:
     return MetadataTableError(message, table=storage.spec.uri)
 
 
-def lacking(storage: Storage, missing: Instant) -> DrawstringError:
+def missing_instant_error(storage: Storage, missing: Instant) -> DrawstringError:
     """Return the error for a metadata table without a completed write or clean of the table.
 
     Args:

@@ -36,9 +36,9 @@ from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.compaction import (
     compact,
     compact_logs,
+    delta_commits_since_compaction,
     is_log_compaction_due,
-    later_delta_commits,
-    tell_waiting,
+    warn_of_waiting,
 )
 from drawstring.metadata.definitions import undefine
 from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
@@ -62,13 +62,13 @@ from drawstring.metadata.table import (
     PARTITIONS_KEY,
     MetadataTable,
     about_metadata,
-    building_of,
-    lacking,
+    inflight_partitions,
+    missing_instant_error,
     missing_instants,
     open_metadata_table,
 )
 from drawstring.metadata.writer import EncodedDelta, MetadataWriter
-from drawstring.model.commit import CommitMetadata, Held
+from drawstring.model.commit import CommitMetadata, WriterFacts
 from drawstring.model.files import join_path, parse_data_file
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.plans import IndexPlan
@@ -118,7 +118,7 @@ def with_columns(
     return {partition: of_columns.get(partition, each) for partition, each in maintainers.items()}
 
 
-def can_keep(partition: str, facts: TableFacts, commit: CommitMetadata | None) -> bool:
+def is_supported(partition: str, facts: TableFacts, commit: CommitMetadata | None) -> bool:
     """Return whether this release can keep a partition of the metadata table over an instant.
 
     Args:
@@ -219,7 +219,7 @@ _log = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True)
-class MetadataKeeper:
+class MetadataMaintainer:
     """Maintains the metadata table of a table, whose lock the caller holds.
 
     Attributes:
@@ -241,7 +241,7 @@ class MetadataKeeper:
         config: TableConfig,
         instant: Instant,
         content: bytes,
-        held: Mapping[str, Held],
+        held: Mapping[str, WriterFacts],
         timeline: Timeline,
         encoded: EncodedDelta | None = None,
     ) -> tuple[str, ...]:
@@ -303,7 +303,7 @@ class MetadataKeeper:
         """Make sure that no engine wrote without the metadata table; needs no further request."""
         missing = next(missing_instants(self._writer.store.loaded, timeline), None)
         if missing is not None:
-            raise lacking(self._own, missing)
+            raise missing_instant_error(self._own, missing)
 
     def take_back(self, instant: Instant) -> None:
         """Take back the delta commit of an instant that is about to leave the timeline of the table.
@@ -378,7 +378,7 @@ class MetadataKeeper:
         for partition in sorted(partitions):
             facts = TableFacts(self.storage, load_config(self.storage), self.clock)
             with about_metadata(self._own):
-                is_kept = can_keep(partition, facts, None)
+                is_kept = is_supported(partition, facts, None)
             self.add(maintainers_of([partition] if is_kept else []))
 
     def begin(self, wanted: Mapping[str, PartitionMaintainer]) -> list[BegunPartition]:
@@ -397,7 +397,7 @@ class MetadataKeeper:
         for maintainer in wanted.values():
             maintainer.define(self.storage, config)
         defined = {DEFINITIONS_KEY: INDEX_DEFINITIONS}
-        self._register(config.metadata_partitions, {*building_of(config), *wanted}, defined)
+        self._register(config.metadata_partitions, {*inflight_partitions(config), *wanted}, defined)
         return begun
 
     def finish(self, partitions: Collection[str]) -> None:
@@ -408,7 +408,7 @@ class MetadataKeeper:
         """
         config = load_config(self.storage)
         ready = {*config.metadata_partitions, *partitions}
-        self._register(ready, {*building_of(config)} - ready)
+        self._register(ready, {*inflight_partitions(config)} - ready)
         _log.info("Added %s to the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
 
     def settle(self) -> frozenset[str]:
@@ -419,7 +419,9 @@ class MetadataKeeper:
         """
         config = load_config(self.storage)
         facts = TableFacts(self.storage, config, self.clock)
-        built = BuildingPartitions.of(self.storage, facts.store, facts.timeline, building_of(config)).built
+        built = BuildingPartitions.of(
+            self.storage, facts.store, facts.timeline, inflight_partitions(config)
+        ).built
         if built:
             self.finish(built)
         return built
@@ -440,7 +442,7 @@ class MetadataKeeper:
         """
         config = load_config(self.storage)
         kept = [each for each in config.metadata_partitions if each not in partitions]
-        building = [each for each in building_of(config) if each not in partitions]
+        building = [each for each in inflight_partitions(config) if each not in partitions]
         self._unregister(kept, building, partitions)
         undefine(self.storage, partitions)
         _log.info("Dropped %s from the metadata table of %s.", ", ".join(sorted(partitions)), config.name)
@@ -463,7 +465,7 @@ class MetadataKeeper:
             table = open_metadata_table(self.storage, config, timeline, self.clock)
             with about_metadata(self._own):
                 if run(writer, table, timeline) is None:
-                    tell_waiting(table, timeline, self.compaction.waiting)
+                    warn_of_waiting(table, timeline, self.compaction.waiting)
         except MetadataTableError:
             raise
         except (DrawstringError, OSError) as error:
@@ -472,11 +474,11 @@ class MetadataKeeper:
     def _may_be_due(self, own: Timeline) -> bool:
         """Return whether a service is due when one delta commit more is on the timeline."""
         first = self.compaction.log_blocks if self.compaction.logs else self.compaction.delta_commits
-        return len(later_delta_commits(own)) + 1 >= min(first, self.compaction.delta_commits)
+        return len(delta_commits_since_compaction(own)) + 1 >= min(first, self.compaction.delta_commits)
 
     def _due(self, own: Timeline) -> Callable[[MetadataWriter, MetadataTable, Timeline], object] | None:
         """Return the service that is due."""
-        if len(later_delta_commits(own)) >= self.compaction.delta_commits:
+        if len(delta_commits_since_compaction(own)) >= self.compaction.delta_commits:
             return partial(compact, check=self.check)
         blocks = self.compaction.log_blocks
         if self.compaction.logs and is_log_compaction_due(self._writer.store, blocks):
@@ -500,7 +502,7 @@ class MetadataKeeper:
             self._writer.commit(instant, content, [changes.in_group()])
 
     def _change_of(
-        self, config: TableConfig, instant: Instant, content: bytes, held: Mapping[str, Held]
+        self, config: TableConfig, instant: Instant, content: bytes, held: Mapping[str, WriterFacts]
     ) -> TableChange | None:
         """Return what an instant changes in the table, None if it changes no files."""
         if instant.action in WRITE_ACTIONS:
@@ -521,7 +523,7 @@ class MetadataKeeper:
 
     def _drop_other_partitions(self, config: TableConfig, change: TableChange | None) -> list[str]:
         """Unregister the partitions that this release cannot keep, and delete them; return the others."""
-        building = building_of(config)
+        building = inflight_partitions(config)
         if not building and config.metadata_partitions == (FILES,):
             return [FILES]
         facts = change or TableFacts(self.storage, config, self.clock)
@@ -529,8 +531,8 @@ class MetadataKeeper:
         states = BuildingPartitions.of(self.storage, facts.store, facts.timeline, building)
         with about_metadata(self._own):
             ready = sorted({*config.metadata_partitions, *states.built})
-            kept = [each for each in ready if can_keep(each, facts, commit)]
-            running = [each for each in sorted(states.running) if can_keep(each, facts, commit)]
+            kept = [each for each in ready if is_supported(each, facts, commit)]
+            running = [each for each in sorted(states.running) if is_supported(each, facts, commit)]
         others = sorted({*ready, *building} - {*kept, *running})
         if states.built:
             self.finish(states.built)

@@ -13,7 +13,7 @@ again.
 
 `EncodedDelta` is a delta commit that is encoded before it is stored.
 
-The place of a log file depends on the layout (`LogPlaces`):
+The place of a log file depends on the layout (`LogFileLocator`):
 
     layout 1    another log file of the latest slice, which its name holds; blocks name the delta commit
     layout 2    a log file named after the delta commit
@@ -41,7 +41,7 @@ import pyarrow as pa
 from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.config.table_config import TableConfig
-from drawstring.filegroups.base_file_writer import ensure_partition
+from drawstring.filegroups.base_file_writer import ensure_partition_metadata
 from drawstring.filegroups.file_system_view import table_view
 from drawstring.formats import schemas
 from drawstring.formats.hfile import Codec, HFileWriter
@@ -51,7 +51,7 @@ from drawstring.formats.log_inline import BlockType, HeaderKey
 from drawstring.formats.log_native import encoded_deletes, hfile_entries
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.layouts.own_times import Suffix
 from drawstring.metadata.log_format import (
     PLAIN_BYTES_MAX,
@@ -147,7 +147,7 @@ def in_parts(logs: Iterable[EncodedLog]) -> Iterator[list[EncodedLog]]:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogFileLocation:
     """Where a new log file goes.
 
     Attributes:
@@ -164,7 +164,7 @@ class LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlaces:
+class LogFileLocator:
     """Finds where the log files of a delta commit go.
 
     Attributes:
@@ -178,7 +178,7 @@ class LogPlaces:
     store: TimelineStore
     _slices: dict[str, Mapping[str, FileSlice]] = field(default_factory=dict)
 
-    def of(self, requested: str, partition: str, file_id: str) -> LogPlace:
+    def of(self, requested: str, partition: str, file_id: str) -> LogFileLocation:
         """Return where a log file goes.
 
         Args:
@@ -190,11 +190,11 @@ class LogPlaces:
             MetadataTableError: the file group is not there.
         """
         if not self.config.rules.names_logs_by_slice:
-            return LogPlace(requested)
+            return LogFileLocation(requested)
         latest = self._latest(partition).get(file_id)
         if latest is None:
             raise damaged(self.storage, f"the file group {file_id} of {partition} is missing")
-        return LogPlace(
+        return LogFileLocation(
             latest.base_instant,
             max((log.version for log in latest.logs), default=0) + 1,
             "" if latest.base is None else latest.base.status.name,
@@ -259,7 +259,7 @@ class LogTarget:
     partition: str
     file_id: str
     requested: str
-    place: LogPlace
+    place: LogFileLocation
     token: str
     created_ms: int
     more: Mapping[HeaderKey, str] = field(default_factory=dict)
@@ -369,8 +369,8 @@ def _encoded(
 
 def _records(rows: pa.Table) -> tuple[pa.Array, pa.Array]:
     rows = rows.sort_by(KEY)
-    values = flat(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
-    return flat(rows.column(KEY)), values
+    values = combined_chunks(rows.column(VALUE)) if VALUE in rows.column_names else encoded_values(rows)
+    return combined_chunks(rows.column(KEY)), values
 
 
 def _removals(removed: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -565,9 +565,9 @@ class MetadataWriter:
         self.storage.sync({each.partition for each in stats})
         return done
 
-    def places(self) -> LogPlaces:
+    def places(self) -> LogFileLocator:
         """Return what finds the places of the log files of one delta commit."""
-        return LogPlaces(self.storage, self.config, self.store)
+        return LogFileLocator(self.storage, self.config, self.store)
 
     def new_token(self) -> str:
         """Return a write token for the name of a new file, which no other process has."""
@@ -588,7 +588,7 @@ class MetadataWriter:
         encoded = (log for each in filled for log in self._encoded(requested, each, places))
         return [stat for part in in_parts(encoded) for stat in self._put_at_once(part)]
 
-    def _encoded(self, requested: str, change: GroupChange, places: LogPlaces) -> list[EncodedLog]:
+    def _encoded(self, requested: str, change: GroupChange, places: LogFileLocator) -> list[EncodedLog]:
         place, now_ms = places.of(requested, change.partition, change.file_id), self.clock.now_ms()
         target = LogTarget(change.partition, change.file_id, requested, place, self.new_token(), now_ms)
         encoded: list[EncodedLog] = []
@@ -647,7 +647,7 @@ class MetadataWriter:
 
     def make_partition(self, partition: str, requested: str) -> None:
         """Make the folder of a partition of the metadata table."""
-        ensure_partition(self.storage, partition, requested)
+        ensure_partition_metadata(self.storage, partition, requested)
 
     def _begin(self, requested: str, digest: str) -> tuple[Instant, Fence | None] | None:
         """Put the delta commit on the timeline, or take it over; None if it is complete."""

@@ -144,7 +144,7 @@ _SERVICES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WriterFacts:
     """What the writer of a file had in its hands for the metadata table; workers return it to the driver.
 
     Attributes:
@@ -202,7 +202,7 @@ class WriteStat:
     seconds: float = 0.0
     created: bool = False
     cdc_files: Mapping[str, int] = field(default_factory=dict, hash=False)
-    held: Held | None = field(default=None, compare=False, repr=False)
+    held: WriterFacts | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_log(self) -> bool:
@@ -212,7 +212,7 @@ class WriteStat:
     @property
     def looked_up(self) -> WriteStat:
         """These statistics, of a file whose keys were looked up in all partitions of the table."""
-        return replace(self, held=replace(self.held or Held(), is_looked_up=True))
+        return replace(self, held=replace(self.held or WriterFacts(), is_looked_up=True))
 
     @property
     def begins_log_group(self) -> bool:

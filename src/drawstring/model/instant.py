@@ -54,29 +54,29 @@ FILE_ACTIONS = WRITE_ACTIONS | PLANNED_ACTIONS
 """Actions that create data files, pending or completed."""
 
 
-BUILDS = "00000000000000"
+BUILD_TIME_PREFIX = "00000000000000"
 """How requested times of delta commits of a metadata table begin that build a partition, rather than belong
 to a write: their file groups begin anew, maybe without a base file. In layout 1 that is so for new tables; of
-others they begin with an instant of the table, and `_FIRST_BUILD` or a later number follows."""
+others they begin with an instant of the table, and `_FIRST_BUILD_SUFFIX` or a later number follows."""
 
 _TIME_DIGITS = 17
-_FIRST_BUILD = "010"
+_FIRST_BUILD_SUFFIX = "010"
 
 
 def is_build(requested: str) -> bool:
     """Return whether a requested time is that of a build of a partition of a metadata table."""
     suffix = requested[_TIME_DIGITS:]
     if not suffix:
-        return requested.startswith(BUILDS)
-    return len(suffix) == len(_FIRST_BUILD) and suffix >= _FIRST_BUILD
+        return requested.startswith(BUILD_TIME_PREFIX)
+    return len(suffix) == len(_FIRST_BUILD_SUFFIX) and suffix >= _FIRST_BUILD_SUFFIX
 
 
-def is_own_time(requested: str) -> bool:
+def is_metadata_table_time(requested: str) -> bool:
     """Return whether a requested time is of what a metadata table does by itself, as far as times show it.
 
     In layout 1 it does everything by itself at the time of an instant with a suffix.
     """
-    return requested.startswith(BUILDS) or len(requested) > _TIME_DIGITS
+    return requested.startswith(BUILD_TIME_PREFIX) or len(requested) > _TIME_DIGITS
 
 
 class State(IntEnum):

@@ -19,7 +19,7 @@ from drawstring.formats.arrow_dataset import ScannedDataset
 from drawstring.query.planner import snapshot_scan
 from drawstring.query.polars_scan import lazy_frame
 from drawstring.query.scan import Scan
-from drawstring.query.stream import Batch, FollowSpec, Keeper, follow, position_of, stored_position
+from drawstring.query.stream import Batch, FollowSpec, ReaderHold, follow, position_of, stored_position
 from drawstring.query.table_state import TableFacts, facts_of
 from drawstring.txn.table_context import TableContext
 
@@ -94,7 +94,7 @@ def follow_table(context: TableContext, following: Following) -> Iterator[Batch]
     clock = following.clock or context.clock
     if following.hold is None:
         return follow(lambda: facts_of(context), clock, spec, following.start, following.poll_seconds)
-    keeper = Keeper(context, following.hold, following.hold_hours)
+    keeper = ReaderHold(context, following.hold, following.hold_hours)
     keeper.at(position_of(facts_of(context), following.start))
 
     def load() -> TableFacts:
@@ -104,7 +104,7 @@ def follow_table(context: TableContext, following: Following) -> Iterator[Batch]
     return _held(follow(load, clock, spec, keeper.position, following.poll_seconds), keeper)
 
 
-def _held(batches: Iterator[Batch], keeper: Keeper) -> Iterator[Batch]:
+def _held(batches: Iterator[Batch], keeper: ReaderHold) -> Iterator[Batch]:
     """Yield batches, and advance the hold after the caller has used a batch."""
     for batch in batches:
         yield batch

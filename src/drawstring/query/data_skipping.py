@@ -49,12 +49,12 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, MetadataTableError, UnsupportedError
 from drawstring.base.lazy import cached_property
-from drawstring.base.text_format import level_of
+from drawstring.base.text_format import log_level_of
 from drawstring.config.table_config import MergeMode, TableConfig
 from drawstring.expressions.predicate import DerivedColumn, with_derived_column
 from drawstring.formats.bloom import may_have_any
 from drawstring.formats.filter import where_leaves
-from drawstring.formats.predicate_bounds import Axis, ConditionRegions, Spread, typed
+from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan, typed
 from drawstring.merge.record_merger import merger_of, takes_partial_blocks
 from drawstring.metadata.column_ranges import (
     COLUMN_STATS,
@@ -481,7 +481,7 @@ class DataSkipping:
         return self._merged(regions, spreads, files)
 
     def _merged(
-        self, regions: ConditionRegions, spreads: Mapping[str, Spread], files: CandidateColumns
+        self, regions: ConditionRegions, spreads: Mapping[str, RegionSpan], files: CandidateColumns
     ) -> Array:
         """Return for each slice whether a row that merging leaves may match."""
         count, has_logs = len(files.has_logs), files.has_logs
@@ -491,7 +491,8 @@ class DataSkipping:
             return _any(regions.may_match(spreads), files.groups, count)
         is_merged = has_logs[files.groups]
         with_null = {
-            name: Spread(each.first, each.last, each.has_null | is_merged) for name, each in spreads.items()
+            name: RegionSpan(each.first, each.last, each.has_null | is_merged)
+            for name, each in spreads.items()
         }
         if len(with_null) == 1:
             return _any(regions.may_match(with_null), files.groups, count)
@@ -520,12 +521,12 @@ class DataSkipping:
             return read()
         except (MetadataTableError, UnsupportedError, InvalidError) as error:
             state = str(self.metadata.own_timeline.latest_time())
-            level = level_of(self.metadata.storage.spec.uri, state, index, str(error))
+            level = log_level_of(self.metadata.storage.spec.uri, state, index, str(error))
             _log.log(level, "No data is skipped by %s of the metadata table: %s", index, error)
             return None
 
 
-def _spread(files: CandidateColumns, ranges: ColumnRanges, axis: Axis, schema: pa.Schema) -> Spread:
+def _spread(files: CandidateColumns, ranges: ColumnRanges, axis: Axis, schema: pa.Schema) -> RegionSpan:
     """Return the regions of an axis that the values in each file may be in."""
     known = pc.binary_join_element_wise(ranges.partitions, ranges.names, "")
     hashes = pa.array([partition_hash(each.path) for each in files.partitions], pa.string())
@@ -535,15 +536,15 @@ def _spread(files: CandidateColumns, ranges: ColumnRanges, axis: Axis, schema: p
     return _with_values(spread, axis, files.partitions, schema, files.places[files.groups])
 
 
-def _placed(ranges: ColumnRanges, axis: Axis, places: pa.Array) -> Spread:
+def _placed(ranges: ColumnRanges, axis: Axis, places: pa.Array) -> RegionSpan:
     """Return the regions for the ranges at some places; any for null."""
     is_known = places.is_valid().to_numpy(zero_copy_only=False)
     rows = places.fill_null(0).to_numpy(zero_copy_only=False)
-    anywhere = Spread.anywhere(axis, len(places))
+    anywhere = RegionSpan.anywhere(axis, len(places))
     if not is_known.any():
         return anywhere
     known = ranges.spread(axis).take(np.where(is_known, rows, 0))
-    return Spread(
+    return RegionSpan(
         np.where(is_known, known.first, anywhere.first),
         np.where(is_known, known.last, anywhere.last),
         np.where(is_known, known.has_null, anywhere.has_null),
@@ -551,12 +552,12 @@ def _placed(ranges: ColumnRanges, axis: Axis, places: pa.Array) -> Spread:
 
 
 def _with_values(
-    spread: Spread,
+    spread: RegionSpan,
     axis: Axis,
     partitions: Sequence[Partition],
     schema: pa.Schema,
     places: Array,
-) -> Spread:
+) -> RegionSpan:
     """Return spreads where the values that partition paths contain replace those of the files.
 
     Args:
@@ -571,7 +572,7 @@ def _with_values(
     own = [_value_of(axis, each, schema) for each in partitions]
     has_own = np.array([each is not None for each in own], np.bool_)[places]
     facts = np.array([each or (0, 0, False) for each in own], np.int64).reshape(-1, 3)[places]
-    return Spread(
+    return RegionSpan(
         np.where(has_own, facts[:, 0], spread.first),
         np.where(has_own, facts[:, 1], spread.last),
         np.where(has_own, facts[:, 2].astype(np.bool_), spread.has_null),

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.base.lazy import spread
+from drawstring.base.lazy import evenly_spaced
 from drawstring.base.resources import BUCKETS_MAX, at_once, worker_threads
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table_config import TableConfig
@@ -92,7 +92,7 @@ def found_buckets(
     if not many or table.storage.list_files(FOLDER):
         return None
     asked = {
-        partition: [slice_at(place) for place in spread(among, _SLICES_ASKED)]
+        partition: [slice_at(place) for place in evenly_spaced(among, _SLICES_ASKED)]
         for partition, among in many.items()
     }
     ask = _Asks(table, tuple(keys))

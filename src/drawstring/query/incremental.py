@@ -306,7 +306,7 @@ def _bounds(
     after = begin if spec.names_commits and begin not in completed else None
     until = stop if spec.names_commits and stop not in completed else None
     if spec.include_start:
-        return _Bounds(_before(begin), stop, None, until, time_in)
+        return _Bounds(_time_before(begin), stop, None, until, time_in)
     return _Bounds(begin, stop, after, until, time_in)
 
 
@@ -411,7 +411,7 @@ def _before_holes(facts: TableFacts, holes: Holes, begin: str) -> tuple[Instant,
     return tuple(write for write in writes if write.requested < pending)
 
 
-def _before(time: str) -> str:
+def _time_before(time: str) -> str:
     """Return a string that sorts before an instant time and after all earlier ones."""
     if not time.isdigit() or not int(time):
         return EARLIEST

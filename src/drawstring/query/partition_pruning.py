@@ -112,7 +112,7 @@ def _in_regions(
     known = {
         name: pa.array([each.values.get(name) for each in partitions], kind)
         for name, kind in types.items()
-        if any(is_kind(kind) for is_kind in _CUT)
+        if any(is_kind(kind) for is_kind in _SPLITTABLE_TYPES)
     }
     matches = values_that_may_match(where, schema, known)
     if matches is None:
@@ -171,7 +171,7 @@ _PARSED_MAX: Final = 1000
 _ASKED_MAX: Final = 16
 """Number of partitions up to which Arrow is asked about each, instead of about regions first."""
 
-_CUT: Final = (pt.is_string, pt.is_integer, pt.is_date32)
+_SPLITTABLE_TYPES: Final = (pt.is_string, pt.is_integer, pt.is_date32)
 
 KEYS_MAX: Final = 64
 """Largest number of literals in a condition whose keys are determined."""
@@ -474,7 +474,7 @@ class LazyCandidates(LazySequence[Candidate]):
             yield Candidate(self.partitions[place], each)
 
 
-def those_that(matches: Array, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+def select_candidates(matches: Array, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """Return those of some candidates that may match.
 
     Args:

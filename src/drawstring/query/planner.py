@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import FilesCleanedError, InvalidError, MissingFileError
-from drawstring.base.lazy import mapped
+from drawstring.base.lazy import lazy_map
 from drawstring.expressions.columns import check_columns
-from drawstring.expressions.predicate import Where, parse_where, wording_of
+from drawstring.expressions.predicate import Where, condition_sql, parse_where
 from drawstring.filegroups.columnar_view import FileColumns, LatestSlices
 from drawstring.filegroups.file_system_view import FileGroupView, Listing, SliceLookup
 from drawstring.filegroups.read_task import InstantRange, ReadTask, nullable
-from drawstring.formats.filter import KeyRange, Wording
+from drawstring.formats.filter import ConditionSql, KeyRange
 from drawstring.formats.metadata.rollback import decode_savepoint
 from drawstring.index.existing_writes import has_bucket
 from drawstring.merge.record_merger import check_mergeable
@@ -50,8 +50,8 @@ from drawstring.query.partition_pruning import (
     bucket_pruning,
     key_range,
     partitions_to_read,
+    select_candidates,
     stored_keys,
-    those_that,
 )
 from drawstring.query.replanning import (
     DeletedFiles,
@@ -328,7 +328,7 @@ class Query:
     instants: InstantRange
     keys: tuple[str, ...] | None = None
     key_range: KeyRange | None = None
-    wording: Wording | None = None
+    wording: ConditionSql | None = None
 
     def partitions(self, paths: Sequence[str]) -> Sequence[Partition]:
         """Return those of some partitions that can hold rows of the query.
@@ -411,7 +411,7 @@ def query_of(
         check_columns(requested, schema)
     names = tuple(schema.names if requested is None else dict.fromkeys(requested))
     condition = None if where is None else parse_where(where, schema)
-    wording = None if where is None else wording_of(where, condition)
+    wording = None if where is None else condition_sql(where, condition)
     return Query(facts, schema, names, condition, instants, wording=wording)
 
 
@@ -449,7 +449,7 @@ def snapshot_plan(query: Query, *, read_optimized: bool = False) -> tuple[Sequen
     buckets = _buckets(query) or _found_buckets(query, listed)
     candidates, narrowing = narrowed_slices(query, listed, skipping, buckets)
     tasks = _tasks(query, candidates)
-    return tasks, replace(narrowing, steps=(*_that_skip(steps), *narrowing.steps))
+    return tasks, replace(narrowing, steps=(*_skipping_steps(steps), *narrowing.steps))
 
 
 def _candidates(
@@ -477,7 +477,7 @@ def _tasks(query: Query, candidates: Sequence[Candidate]) -> Sequence[ReadTask]:
     if isinstance(candidates, LazyCandidates):
         if candidates.has_logs:
             check_mergeable(query.facts.config)
-        return mapped(lambda each: task_of(query, each.partition, each.file_slice), candidates)
+        return lazy_map(lambda each: task_of(query, each.partition, each.file_slice), candidates)
     if any(each.file_slice.logs for each in candidates):
         check_mergeable(query.facts.config)
     return [task_of(query, each.partition, each.file_slice) for each in candidates]
@@ -504,7 +504,7 @@ def narrowed_slices(
     if skipping is not None:
         rules |= skipping.rules()
     for name, rule in rules.items():
-        kept = those_that(rule(left), left)
+        kept = select_candidates(rule(left), left)
         steps.append(_step(SLICES, name, left, kept))
         left = kept
     if skipping is not None:
@@ -515,7 +515,7 @@ def narrowed_slices(
         size_bytes = listed.size_bytes
     else:
         size_bytes = sum(each.file_slice.size_bytes for each in listed)
-    return left, Narrowing(query.facts.listing, tuple(_that_skip(steps)), size_bytes, text)
+    return left, Narrowing(query.facts.listing, tuple(_skipping_steps(steps)), size_bytes, text)
 
 
 def _in_buckets(buckets: BucketPruning | FoundBuckets, candidates: Sequence[Candidate]) -> Any:
@@ -528,7 +528,7 @@ def _step(unit: str, by: str, before: Sequence[object], after: Sequence[object])
     return Step(unit, by, len(before) - len(after), len(after))
 
 
-def _that_skip(steps: Sequence[Step]) -> list[Step]:
+def _skipping_steps(steps: Sequence[Step]) -> list[Step]:
     """Return the first step and the others that left something out, or say why they did not."""
     return [step for number, step in enumerate(steps) if number == 0 or step.skipped or step.note]
 

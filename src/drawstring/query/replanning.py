@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, FilesCleanedError, MissingFileError
-from drawstring.base.lazy import mapped
+from drawstring.base.lazy import lazy_map
 from drawstring.filegroups.cdc_reader import ChangeTask
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.formats.metadata.plans import decode_clean, decode_clean_plan
@@ -178,12 +178,12 @@ def is_needed(facts: TableFacts, deleted: DeletedFiles, as_of: str | None = None
         if read is None:
             if _is_lost(facts, (partition, file_id), as_of):
                 return True
-        elif _reaches(facts, deleted, read, as_of):
+        elif _has_deleted_files(facts, deleted, read, as_of):
             return True
     return False
 
 
-def _reaches(facts: TableFacts, deleted: DeletedFiles, read: FileSlice, as_of: str | None) -> bool:
+def _has_deleted_files(facts: TableFacts, deleted: DeletedFiles, read: FileSlice, as_of: str | None) -> bool:
     """Return whether visible files of a slice, or of a later slice of its file group, were deleted."""
     return any(
         time >= read.base_instant and facts.timeline.has_completed(time) and (as_of is None or time <= as_of)
@@ -269,7 +269,7 @@ class Replanning:
         return (
             [*map(with_digest, draft.tasks)]
             if isinstance(draft.tasks, list)
-            else mapped(with_digest, draft.tasks)
+            else lazy_map(with_digest, draft.tasks)
         )
 
     def again(self) -> Sequence[Task]:

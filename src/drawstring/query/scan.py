@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import DrawstringError, FilesCleanedError, not_installed
-from drawstring.base.resources import LITTLE_BYTES, worker_threads
+from drawstring.base.resources import ONE_THREAD_BYTES_MAX, worker_threads
 from drawstring.base.text_format import Grid
 from drawstring.engine.local import stream
 from drawstring.filegroups.file_slice_reader import read_task
@@ -241,7 +241,7 @@ def _threads_for(tasks: Sequence[Task]) -> int:
     """Return 1 for small local files, which are read before threads would start, else the default."""
     is_local = not any(is_object_store(task.storage.uri) for task in tasks[:1])
     sizes = accumulate(task.size_bytes for task in tasks)
-    is_large = any(size_bytes > LITTLE_BYTES for size_bytes in sizes)
+    is_large = any(size_bytes > ONE_THREAD_BYTES_MAX for size_bytes in sizes)
     return worker_threads() if is_large or not is_local else 1
 
 

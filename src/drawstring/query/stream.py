@@ -88,7 +88,7 @@ class Limits:
     bytes: int | None = None
 
 
-def ends(
+def batch_ends(
     facts: TableFacts, commit_range: CommitRange, limits: Limits
 ) -> Iterator[tuple[str, Sequence[Instant]]]:
     """Yield the possible ends of a batch: the one that the limits give, then every later commit.
@@ -214,7 +214,7 @@ def _without_files(facts: TableFacts, writes: Sequence[Instant]) -> int:
     return 0
 
 
-def only(commit_range: CommitRange, writes: tuple[Instant, ...]) -> CommitRange:
+def with_writes(commit_range: CommitRange, writes: tuple[Instant, ...]) -> CommitRange:
     """Return a range that contains only the given writes."""
     return replace(commit_range, writes=writes, archived=(), reaches_archive=False, skips_superseded=True)
 
@@ -509,7 +509,7 @@ def _next_time(
         return _last_change(facts, commit_range)
     first = None
     lost = LostFileGroups(facts)
-    for end, writes in ends(facts, commit_range, spec.limits):
+    for end, writes in batch_ends(facts, commit_range, spec.limits):
         first = first or end
         if spec.changes:
             if loss_of(facts, _until(commit_range, end), changes=spec.changes) is None:
@@ -616,7 +616,7 @@ def _batch(facts: TableFacts, start: Position, end: Position, spec: FollowSpec) 
             " automatically.",
             table=facts.storage.spec.uri,
         )
-    return _range_batch(facts, only(commit_range, loss.left), spec)
+    return _range_batch(facts, with_writes(commit_range, loss.left), spec)
 
 
 def _after(facts: TableFacts, end: Position) -> tuple[str, ...]:
@@ -640,10 +640,10 @@ def _range_batch(facts: TableFacts, commit_range: CommitRange, spec: FollowSpec)
 
 
 def _until(commit_range: CommitRange, end: str) -> CommitRange:
-    return only(commit_range, tuple(write for write in commit_range.writes if time_of(write) <= end))
+    return with_writes(commit_range, tuple(write for write in commit_range.writes if time_of(write) <= end))
 
 
-_SPARE_MS: Final = 60_000
+_REMAINING_MS_MIN: Final = 60_000
 """Remaining lifetime, in milliseconds, that a hold needs to protect a new hold without further checks."""
 
 
@@ -663,7 +663,7 @@ def hold(context: TableContext, name: str, position: Any, hours: float) -> Hold:
     store = TimelineStore(context.storage, config, context.clock)
     time = _time(store.load(), config, position)
     holds = Holds(context.storage, context.clock, context.ids)
-    if any(active.position <= time for active in holds.active(_SPARE_MS)):
+    if any(active.position <= time for active in holds.active(_REMAINING_MS_MIN)):
         return holds.put(name, time, hours)
     retry_on_archiving(store, lambda timeline: _check_complete(context, config, store, timeline, time))
     placed = holds.put(name, time, hours)
@@ -692,7 +692,7 @@ def hold_for_scan(context: TableContext, hours: float) -> Hold:
     )
 
 
-class Keeper:
+class ReaderHold:
     """Keeps the hold of a following reader at the reader's position.
 
     It does not check whether files were already deleted: `OnCleaned` defines what the reader does then.

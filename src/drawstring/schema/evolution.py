@@ -117,7 +117,7 @@ def _same(kind: pa.DataType, column: str) -> pa.DataType:
     return kind
 
 
-def _to(kind: pa.DataType) -> Callable[[pa.DataType, str], pa.DataType]:
+def _rule_to(kind: pa.DataType) -> Callable[[pa.DataType, str], pa.DataType]:
     return lambda given, column: kind
 
 
@@ -196,17 +196,17 @@ _RULES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType, str], 
     (_is_extension, _extension),
     (_any_of(pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64()), _same),
     (_any_of(pa.string(), pa.binary(), pa.date32(), pa.null()), _same),
-    (_any_of(pa.int8(), pa.int16(), pa.uint8(), pa.uint16()), _to(pa.int32())),
-    (_any_of(pa.uint32()), _to(pa.int64())),
-    (_any_of(pa.uint64()), _to(pa.decimal128(20, 0))),
-    (_any_of(pa.float16()), _to(pa.float32())),
-    (_any_of(pa.large_string(), pa.string_view()), _to(pa.string())),
-    (_any_of(pa.large_binary(), pa.binary_view()), _to(pa.binary())),
-    (_any_of(pa.date64()), _to(pa.date32())),
+    (_any_of(pa.int8(), pa.int16(), pa.uint8(), pa.uint16()), _rule_to(pa.int32())),
+    (_any_of(pa.uint32()), _rule_to(pa.int64())),
+    (_any_of(pa.uint64()), _rule_to(pa.decimal128(20, 0))),
+    (_any_of(pa.float16()), _rule_to(pa.float32())),
+    (_any_of(pa.large_string(), pa.string_view()), _rule_to(pa.string())),
+    (_any_of(pa.large_binary(), pa.binary_view()), _rule_to(pa.binary())),
+    (_any_of(pa.date64()), _rule_to(pa.date32())),
     (pt.is_fixed_size_binary, _same),
     (pt.is_timestamp, _timestamp),
-    (pt.is_time32, _to(pa.time32("ms"))),
-    (pt.is_time64, _to(pa.time64("us"))),
+    (pt.is_time32, _rule_to(pa.time32("ms"))),
+    (pt.is_time64, _rule_to(pa.time64("us"))),
     (pt.is_decimal, _decimal),
     (lambda kind: pt.is_dictionary(kind), lambda kind, column: normal_type(kind.value_type, column)),
     (lambda kind: pt.is_run_end_encoded(kind), lambda kind, column: normal_type(kind.value_type, column)),
@@ -455,7 +455,7 @@ def _merge_type(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa.
     if pt.is_struct(table) and pt.is_struct(incoming):
         merged = pa.struct(_merge_fields(table.fields, incoming.fields, place))
         if merged != table and (is_blob(table) or is_variant(table)):
-            raise _not_of(table, incoming, place)
+            raise _type_error(table, incoming, place)
         return merged
     if pt.is_list(table) and pt.is_list(incoming):
         return pa.list_(_merge_inner(table.value_field, incoming.value_field, place.below("item")))
@@ -479,10 +479,10 @@ def _merge_plain(table: pa.DataType, incoming: pa.DataType, place: _Place) -> pa
         )
     if fits(table, incoming) and not _is_text(incoming):
         return incoming
-    raise _not_of(table, incoming, place)
+    raise _type_error(table, incoming, place)
 
 
-def _not_of(table: pa.DataType, incoming: pa.DataType, place: _Place) -> InvalidError:
+def _type_error(table: pa.DataType, incoming: pa.DataType, place: _Place) -> InvalidError:
     kind, given = descriptor(table) or table, descriptor(incoming) or incoming
     return InvalidError(
         f"Column {place.column!r} is {kind} in the table and {given} in the records. Cast it to {table}."

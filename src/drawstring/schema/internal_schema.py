@@ -376,7 +376,7 @@ _NOTHING = "\0"
 """Name of the placeholder field in a struct of which the file has no field."""
 
 
-def in_requested_columns(batch: pa.RecordBatch, renames: Renames) -> pa.RecordBatch:
+def with_query_names(batch: pa.RecordBatch, renames: Renames) -> pa.RecordBatch:
     """Return rows of a file with the query's column names, at every depth.
 
     Columns without an id in the query keep their name.
@@ -557,7 +557,7 @@ def first_history(schema: pa.Schema, comments: Comments = NO_COMMENTS) -> Schema
     """
     version = _version(schema, None, FIRST_VERSION)
     for path, text in comments.items():
-        _tell(_field_at(version["fields"], path), text)
+        _set_comment(_field_at(version["fields"], path), text)
     return with_version(SchemaHistory({}, FIRST_VERSION), version)
 
 
@@ -580,14 +580,14 @@ def evolved_history(
     before = json.loads(history.text)
     for path, name in (renamed or {}).items():
         _field_at(before["fields"], path)["name"] = name
-    is_told = [_tell(_field_at(before["fields"], path), text) for path, text in commented.items()]
+    is_told = [_set_comment(_field_at(before["fields"], path), text) for path, text in commented.items()]
     version = _version(schema, before, int(instant))
     has_new_name = any(path[-1] != name for path, name in (renamed or {}).items())
     is_same = not (has_new_name or any(is_told)) and version["fields"] == before["fields"]
     return history if is_same else with_version(history, version)
 
 
-def _tell(field: dict[str, Any], comment: str) -> bool:
+def _set_comment(field: dict[str, Any], comment: str) -> bool:
     """Give a field a comment, and return whether it had another one."""
     before = field.pop("doc", "")
     if comment:

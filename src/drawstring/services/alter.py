@@ -62,7 +62,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.events import emit_commit
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
-from drawstring.write.retry import attempted
+from drawstring.write.retry import run_attempts
 from drawstring.write.write_outcome import WriteOutcome
 
 _OPERATION: Final = "alter_columns"
@@ -107,7 +107,9 @@ def alter_columns(
         InvalidError: there is no such column, or it cannot be changed so; nothing was written.
     """
     by_versions = by_versions and not all(map(_is_without_version, changes))
-    return attempted(context, options, lambda _: _altered(context, changes, options, by_versions=by_versions))
+    return run_attempts(
+        context, options, lambda _: _altered(context, changes, options, by_versions=by_versions)
+    )
 
 
 def _is_without_version(change: ColumnChange) -> bool:

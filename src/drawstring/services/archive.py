@@ -214,7 +214,7 @@ def archive_recovered(context: TableContext, options: WriteOptions) -> ArchiveRe
     """
     watch = Stopwatch()
     with ExitStack() as staged:
-        ready = _ready_beside_others(context, options)
+        ready = _prepare_without_lock(context, options)
         if ready is not None and not ready.timelines:
             return None
         _drop_at_the_end(staged, ready)
@@ -283,7 +283,7 @@ class _Ready:
     timelines: tuple[Prepared, ...]
 
 
-def _ready_beside_others(context: TableContext, options: WriteOptions) -> _Ready | None:
+def _prepare_without_lock(context: TableContext, options: WriteOptions) -> _Ready | None:
     """Prepare without the table lock what is to be archived; None if what others do stands in the way.
 
     Others may archive, change the version, or switch the metadata table off meanwhile. What else is wrong is
@@ -319,7 +319,7 @@ def _published(locked: LockedTable, options: WriteOptions, ready: _Ready | None,
     """
     table = _Table(locked.context, locked.config, locked.store)
     choice = retry_on_archiving(locked.store, partial(_choice, table, options))
-    if ready is None or not _holds(ready, table, choice):
+    if ready is None or not _is_current(ready, table, choice):
         ready = _ready(table, options, choice)
         _drop_at_the_end(staged, ready)
     publish(locked.lock.check, *ready.timelines)
@@ -328,7 +328,7 @@ def _published(locked: LockedTable, options: WriteOptions, ready: _Ready | None,
     return ready
 
 
-def _holds(ready: _Ready, table: _Table, choice: Choice) -> bool:
+def _is_current(ready: _Ready, table: _Table, choice: Choice) -> bool:
     """Return whether what was prepared is still to be archived, and nobody else has archived since."""
     is_same = ready.config == table.config and choice.has(ready.choice)
     return is_same and all(each.is_current() for each in ready.timelines)

@@ -20,7 +20,7 @@ from drawstring.base.clock import Ids, Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.group import coalesced, contiguous_groups
-from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, as_stored, keyed
+from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, as_stored, with_record_keys
 from drawstring.filegroups.file_slice_reader import read_slice
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.filegroups.read_task import InstantRange, ReadTask, nullable
@@ -295,7 +295,7 @@ class _ReadForBuckets:
         """Yield the rows of a slice."""
         partition = task.file_slice.partition
         for batch in read_slice(task):
-            keys = keyed(batch, task.config).column(RECORD_KEY).cast(pa.string())
+            keys = with_record_keys(batch, task.config).column(RECORD_KEY).cast(pa.string())
             paths = pa.array([partition] * batch.num_rows, pa.string())
             places = self.index.locations(keys, paths)
             yield pa.RecordBatch.from_arrays([*batch.columns, paths, places], schema=self.schema)

@@ -24,18 +24,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.base_file_writer import BaseFileWriter, as_stored, keyed
+from drawstring.filegroups.base_file_writer import BaseFileWriter, as_stored, with_record_keys
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.filegroups.sorted_merge import sorted_by_key
 from drawstring.formats.data_file import Selection, read_base
 from drawstring.index.consistent_bucket import (
     HASH_MASK,
     Ring,
+    clean_rings,
     confirm_ring,
     key_hashes,
     load_ring,
     save_ring,
-    sweep_rings,
 )
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, file_id_of, prefix_of
@@ -91,7 +91,7 @@ def confirm_rings(storage: Storage, plan: ClusteringPlan, timeline: Timeline, ti
     for partition in {group.partition for group in plan.groups}:
         confirm_ring(storage, partition, time)
         if timeline.start is not None:
-            sweep_rings(storage, partition, timeline.start)
+            clean_rings(storage, partition, timeline.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class ResizeGroup:
             if settings.config.has_sorted_files:
                 batches = sorted_by_key(batches)
             for batch in batches:
-                keys = keyed(batch, settings.config).column(RECORD_KEY)
+                keys = with_record_keys(batch, settings.config).column(RECORD_KEY)
                 prefixes = ring.prefixes_of(key_hashes(keys, self.hash_fields))
                 for bucket_number, prefix in enumerate(ring.prefixes):
                     rows = batch.filter(pc.equal(prefixes.indices, bucket_number))

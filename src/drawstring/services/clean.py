@@ -85,7 +85,7 @@ from drawstring.write.write_outcome import WriteOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _EmptyPlan:
     """A plan that found nothing to delete.
 
     Attributes:
@@ -101,11 +101,11 @@ class _Look:
     found: CleanMetadata
 
 
-_LOOKS: Final[dict[str, _Look]] = {}
-_LOOKS_MAX: Final = 1024
+_EMPTY_PLANS: Final[dict[str, _EmptyPlan]] = {}
+_EMPTY_PLANS_MAX: Final = 1024
 
 
-def last_look(
+def last_empty_plan(
     uri: str, timeline: Timeline, cleaning: Cleaning, last: CleanMetadata | None
 ) -> CleanMetadata | None:
     """Return what the last plan of this process found, as a clean; None if it is of no use any more.
@@ -116,13 +116,13 @@ def last_look(
         cleaning: what is retained.
         last: the last clean on the timeline, which may have been archived since the plan.
     """
-    look = _LOOKS.get(uri)
+    look = _EMPTY_PLANS.get(uri)
     if look is None or look.cleaning != cleaning or timeline.write_at(look.newest.requested) != look.newest:
         return None
     return look.found if last is None or last.started == look.clean else None
 
 
-def remember_look(
+def remember_empty_plan(
     uri: str, timeline: Timeline, cleaning: Cleaning, last: CleanMetadata | None, plan: CleanPlan
 ) -> None:
     """Remember a plan that would delete nothing.
@@ -138,8 +138,8 @@ def remember_look(
     by_versions = plan.earliest is None
     if newest is None or (by_versions and newest.completed is None and timeline.pending()):
         return  # without completion times a pending write will look as old as it is
-    if uri not in _LOOKS and len(_LOOKS) >= _LOOKS_MAX:
-        _LOOKS.clear()
+    if uri not in _EMPTY_PLANS and len(_EMPTY_PLANS) >= _EMPTY_PLANS_MAX:
+        _EMPTY_PLANS.clear()
     found = CleanMetadata(
         started=timeline.latest_time() or "",
         millis=0,
@@ -151,7 +151,7 @@ def remember_look(
         uncleaned_from=plan.uncleaned_from,
         is_filtered=plan.is_filtered,
     )
-    _LOOKS[uri] = _Look(cleaning, newest, last.started if last else "", found)
+    _EMPTY_PLANS[uri] = _EmptyPlan(cleaning, newest, last.started if last else "", found)
 
 
 _MINUTE_MS: Final = 60_000
@@ -215,15 +215,12 @@ def drop_expired_holds(context: TableContext, needed: ReaderNeeds) -> None:
     Holds(context.storage, context.clock, context.ids).clear(needed.over)
 
 
-_plans_log: Final = logging.getLogger("drawstring")
-
-
 def readable_plan(locked: LockedTable, pending: Instant) -> CleanPlan | None:
     """Return the plan of a pending clean; None, and it is off the timeline, if it cannot be read."""
     try:
         return decode_clean_plan(locked.store.read_requested(pending))
     except CorruptTableError as error:
-        _plans_log.warning("Dropping the clean %s, which has no readable plan: %s", pending.requested, error)
+        _log.warning("Dropping the clean %s, which has no readable plan: %s", pending.requested, error)
         locked.store.remove_pending(pending)
         return None
 
@@ -373,7 +370,7 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
     by_versions = earliest is None
     if last is not None and by_versions != (not last.earliest):
         return None
-    if last is not None and by_versions and _kept_more(last, cleaning):
+    if last is not None and by_versions and _retained_more(last, cleaning):
         return None
     if last is None and not facts.is_whole:
         return None
@@ -386,7 +383,7 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
     }
 
 
-def _kept_more(last: CleanMetadata, cleaning: Cleaning) -> bool:
+def _retained_more(last: CleanMetadata, cleaning: Cleaning) -> bool:
     """Return whether the last clean may have kept file versions that are old now."""
     return last.versions_retained is None or last.versions_retained > cleaning.versions_retained
 
@@ -406,7 +403,7 @@ def writes_between(facts: CleanFacts, earliest: Instant | None) -> list[Instant]
     return [write for write in writes if since <= write.requested < earliest.requested]
 
 
-def holds_archiving_up(facts: CleanFacts, earliest: Instant | None) -> bool:
+def blocks_archiving(facts: CleanFacts, earliest: Instant | None) -> bool:
     """Return whether writes stay on the timeline until a clean comes, even one that deletes nothing.
 
     Archiving keeps writes that replaced file groups until these are cleaned, and goes by the last clean.
@@ -526,7 +523,7 @@ class CleanPlanner:
         noted = facts.last.uncleaned_from if facts.last else None
         if plan.files or noted != plan.uncleaned_from or self._is_worth_noting(facts, earliest, partitions):
             return plan
-        remember_look(self.context.storage.spec.uri, self.timeline, self.cleaning, facts.last, plan)
+        remember_empty_plan(self.context.storage.spec.uri, self.timeline, self.cleaning, facts.last, plan)
         return None
 
     def _earliest(self, needed: str | None = None) -> Instant | None:
@@ -538,7 +535,7 @@ class CleanPlanner:
         if not self.timeline.writes() or not (self._counts_versions or self._earliest()):
             return None
         last = last_clean(self.store, self.timeline)
-        look = last_look(self.context.storage.spec.uri, self.timeline, self.cleaning, last)
+        look = last_empty_plan(self.context.storage.spec.uri, self.timeline, self.cleaning, last)
         is_known = last is not None or look is not None
         return CleanFacts(
             timeline=self.timeline,
@@ -597,7 +594,7 @@ class CleanPlanner:
         It spares other processes reading many writes again, which this one remembers; and archiving waits for
         cleans that come after a write that replaced file groups.
         """
-        if holds_archiving_up(facts, earliest):
+        if blocks_archiving(facts, earliest):
             return True
         if not self.cleaning.incremental or self.cleaning.has_filter or facts.look is not None:
             return False
@@ -675,7 +672,7 @@ def clean_after_commit(written: WriteOutcome) -> None:
 
     The table lock is taken only if there is something to do, and what to do is planned before.
     """
-    finds_work, planned = _looked(written)
+    finds_work, planned = _check_for_clean(written)
     if not finds_work:
         return
     with ExitStack() as ends:
@@ -684,12 +681,12 @@ def clean_after_commit(written: WriteOutcome) -> None:
             ends.callback(written.context.storage.stage([(written.config.timeline_folder, content)]))
         locked = ends.enter_context(lock_table(written.context, written.options.locking))
         locked, timeline = recover_and_load(locked, written.options.failed_writes)
-        if not _stands(written.timeline, timeline):
+        if not _is_plan_valid(written.timeline, timeline):
             planned = None
         clean_table(locked, written.options, timeline, only_if_due=True, planned=planned)
 
 
-def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
+def _check_for_clean(written: WriteOutcome) -> tuple[bool, _Planned | None]:
     """Return whether a clean that takes the table lock now is likely to do something; if known, its plan."""
     context, options, timeline = written.context, written.options, written.timeline
     pending = timeline.pending_writes()
@@ -711,7 +708,7 @@ def _looked(written: WriteOutcome) -> tuple[bool, _Planned | None]:
     return plan is not None or bool(needed.over), (plan, needed)
 
 
-def _stands(then: Timeline, now: Timeline) -> bool:
+def _is_plan_valid(then: Timeline, now: Timeline) -> bool:
     """Return whether a plan still holds: all that came since are writes, and services that will write.
 
     Whatever they read and keep is newer than what the plan deletes. Nothing has left the timeline, and what

@@ -7,8 +7,8 @@
 A clustering runs like a compaction (`plan_runner`) while writers go on. If a write changed its file groups
 after it was planned, the clustering leaves the timeline, since its rows are outdated.
 
-`check_clustering` checks the options against the table's index and schema. `in_the_way` names the writes
-that wrote to its file groups after it was planned, or do so now.
+`check_clustering` checks the options against the table's index and schema. `conflicting_writes` names the
+writes that wrote to its file groups after it was planned, or do so now.
 
 After a commit (`cluster_after_commit`):
 
@@ -37,7 +37,7 @@ from drawstring.base.errors import (
     UnsupportedError,
 )
 from drawstring.config.keys.concurrency import FailedWrites
-from drawstring.config.keys.services import BASE_FILES, RESIZING, Layout, bare
+from drawstring.config.keys.services import BASE_FILES, RESIZING, Layout, simple_class_name
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.config.table_config import TableConfig
@@ -116,7 +116,10 @@ def _check_sorted_files(locked: LockedTable, options: WriteOptions) -> None:
 
 def _check_index(locked: LockedTable, timeline: Timeline, options: WriteOptions) -> None:
     """Refuse a plan that would move keys to file groups where the index does not look for them."""
-    kind, strategy = locked.config.index_type or options.index_type, bare(options.clustering.plan_strategy)
+    kind, strategy = (
+        locked.config.index_type or options.index_type,
+        simple_class_name(options.clustering.plan_strategy),
+    )
     table, rings = locked.context.storage.spec.uri, has_rings(locked.context.storage)
     if rings and strategy not in ("", RESIZING):
         raise InvalidError(
@@ -149,7 +152,7 @@ def _check_index(locked: LockedTable, timeline: Timeline, options: WriteOptions)
 _SHOWN: Final = 3
 
 
-def in_the_way(
+def conflicting_writes(
     locked: LockedTable,
     timeline: Timeline,
     clustering: Instant,
@@ -284,7 +287,7 @@ class ClusteringAttempt:
             ConflictError: another process rolled the attempt back.
         """
         storage, requested = locked.context.storage, self.instant.requested
-        if others := in_the_way(locked, timeline, self.instant, self.plan, self.gives_way_to):
+        if others := conflicting_writes(locked, timeline, self.instant, self.plan, self.gives_way_to):
             unschedule_clustering(locked.rollback_context(), self.instant)
             raise LostClusteringError(
                 f"Another writer wrote to file groups of this clustering while it ran: {others}. The plan was"
@@ -310,7 +313,7 @@ class ClusteringAttempt:
         timeline = locked.store.load()
         if timeline.find(self.instant.requested) != self.instant:
             return None
-        if not (others := in_the_way(locked, timeline, self.instant, self.plan, None)):
+        if not (others := conflicting_writes(locked, timeline, self.instant, self.plan, None)):
             return None
         return LostClusteringError(
             "Another writer wrote to file groups of this clustering while its process stood still, just"
@@ -340,7 +343,7 @@ def claim_clustering(
     _check_runnable(plan, instant)
     refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
     gives_way_to = options.failed_writes if options.concurrency.prefers_writers else None
-    others = in_the_way(locked, timeline, instant, plan, gives_way_to)
+    others = conflicting_writes(locked, timeline, instant, plan, gives_way_to)
     if others_may_live or others:
         reason = f"its file groups were written to: {others}" if others else "its process stalled or died"
         _log.info("Unscheduling the clustering %s: %s.", requested, reason)
@@ -443,10 +446,10 @@ def cluster(
         result = runner.run_pending(load_config(context.storage), Action.CLUSTERING, check=check)
         return cluster_at_once(context, options, progress) or result
 
-    return again_if_lost(options, run)
+    return retry_if_lost(options, run)
 
 
-def again_if_lost(options: WriteOptions, run: Callable[[], CommitResult | None]) -> CommitResult | None:
+def retry_if_lost(options: WriteOptions, run: Callable[[], CommitResult | None]) -> CommitResult | None:
     """Plan and run a clustering that the user asked for, again if it gave way to a write, as writes are.
 
     Args:
@@ -601,7 +604,7 @@ def _make_plan(
         partition: [each for each in lookup.slices(partition) if (partition, each.file_id) not in busy]
         for partition in partitions
     }
-    is_sorting = bare(clustering.plan_strategy) != BASE_FILES
+    is_sorting = simple_class_name(clustering.plan_strategy) != BASE_FILES
     clustered = _clustered(locked, timeline, slices, parameters(clustering)) if is_sorting else frozenset()
     return planner(slices, options, clustered)
 

@@ -32,7 +32,7 @@ from drawstring.config.keys.services import (
     Clustering,
     Layout,
     PartitionFilter,
-    bare,
+    simple_class_name,
 )
 from drawstring.config.keys.sizing import Sizing
 from drawstring.config.options.write_options import WriteOptions
@@ -109,7 +109,7 @@ def plan_clustering(
             them made is skipped.
     """
     clustering = options.clustering
-    if bare(clustering.plan_strategy) == BASE_FILES:
+    if simple_class_name(clustering.plan_strategy) == BASE_FILES:
         return plan_base_files(slices, options)
     candidates = (
         group
@@ -120,7 +120,7 @@ def plan_clustering(
     groups = tuple(_group(each, clustering) for each in islice(candidates, clustering.groups_max))
     if not groups:
         return None
-    is_single_file = bare(clustering.plan_strategy) == SINGLE_FILE
+    is_single_file = simple_class_name(clustering.plan_strategy) == SINGLE_FILE
     return ClusteringPlan(
         groups, SINGLE_FILE_SORT if is_single_file else SORT_AND_SIZE, parameters(clustering)
     )
@@ -176,7 +176,7 @@ def _curve(clustering: Clustering) -> dict[str, str]:
 
 
 def _filter(clustering: Clustering) -> str:
-    match bare(clustering.plan_strategy):
+    match simple_class_name(clustering.plan_strategy):
         case name if name == RECENT_DAYS:
             return PartitionFilter.RECENT_DAYS
         case name if name == SELECTED:
@@ -197,7 +197,7 @@ def _groups(slices: Sequence[FileSlice], options: WriteOptions) -> Iterable[list
     """Divide the small file slices of a partition into groups, the largest first."""
     clustering = options.clustering
     small = [each for each in slices if _base_bytes(each, 0) < clustering.clusters_below_bytes]
-    if bare(clustering.plan_strategy) == SINGLE_FILE:
+    if simple_class_name(clustering.plan_strategy) == SINGLE_FILE:
         yield from ([each] for each in small)
         return
     target_bytes = options.sizing.base_file_size_max_bytes
@@ -225,7 +225,7 @@ def _base_bytes(file_slice: FileSlice, without: int) -> int:
 
 def _group(slices: list[FileSlice], clustering: Clustering) -> ClusteringGroup:
     size_bytes = sum(each.size_bytes for each in slices)
-    is_single_file = bare(clustering.plan_strategy) == SINGLE_FILE
+    is_single_file = simple_class_name(clustering.plan_strategy) == SINGLE_FILE
     outputs = 1 if is_single_file else max(1, -(-size_bytes // clustering.target_file_bytes))
     return group_of(slices, outputs)
 

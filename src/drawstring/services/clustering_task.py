@@ -10,7 +10,7 @@ space-filling curve places rows with similar values in several columns close to 
 The bits are those of the values themselves, or of their ranks in a sample. Ranks give columns of very
 different ranges equal weight.
 
-Without a sort order, `stitched` copies row groups of small base files into new file groups without
+Without a sort order, `copy_row_groups` copies row groups of small base files into new file groups without
 decoding, where that pays off. It reads the key column for the bloom filter of the new file, because joined
 filters of the small files would be full, and decodes nothing else. Page indexes are lost, and the codec and
 the encodings of the small files stay.
@@ -31,13 +31,18 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.keys.services import Clustering, Layout
 from drawstring.config.table_kinds import split_list
 from drawstring.engine.spill import SortedRanges
-from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, as_stored, ensure_partition
+from drawstring.filegroups.base_file_writer import (
+    BaseFileWriter,
+    FileSettings,
+    as_stored,
+    ensure_partition_metadata,
+)
 from drawstring.filegroups.file_slice_reader import read_slice
 from drawstring.filegroups.read_task import InstantRange, ReadTask, nullable
 from drawstring.filegroups.sorted_merge import first_of_each_key
 from drawstring.formats.parquet.footer import ChunkSource, chunk_source
 from drawstring.formats.parquet.reader import has_table_units
-from drawstring.formats.parquet.row_group_copy import can_stitch, stitch
+from drawstring.formats.parquet.row_group_copy import can_concat, concat_files
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import (
     PARQUET,
@@ -59,7 +64,7 @@ ROW_GROUP_BYTES_MIN: Final = 128 << 10
 _IO_TYPE: Final = "CREATE"
 
 
-def stitched(
+def copy_row_groups(
     settings: FileSettings, storage: Storage, slices: Sequence[FileSlice], write_token: str, ids: Ids
 ) -> list[WriteStat] | None:
     """Write the base files of file slices into new file groups by copying their row groups.
@@ -85,7 +90,7 @@ def stitched(
     sources = [each for each in candidates if each is not None]
     row_groups = sum(len(each.row_groups) for each in sources)
     size_bytes = sum(each.status.size_bytes for each in files)
-    if len(sources) < len(candidates) or not sources or not can_stitch(sources):
+    if len(sources) < len(candidates) or not sources or not can_concat(sources):
         return None
     if not has_table_units(sources[0], settings.full_schema):
         return None
@@ -130,10 +135,10 @@ def _write(settings: FileSettings, storage: Storage, sources: Sequence[ChunkSour
     partition = sources[0].path.rpartition("/")[0]
     path = join_path(partition, name)
     has_meta = settings.config.populate_meta_fields
-    ensure_partition(storage, partition, settings.instant)
+    ensure_partition_metadata(storage, partition, settings.instant)
     markers = settings.markers(storage)
     markers.create(path, _IO_TYPE)
-    size_bytes = stitch(storage, sources, path, name if has_meta else None, bloom=settings.key_filter)
+    size_bytes = concat_files(storage, sources, path, name if has_meta else None, bloom=settings.key_filter)
     markers.confirm(path, _IO_TYPE)
     rows = sum(each.rows for each in sources)
     return WriteStat(
@@ -403,7 +408,7 @@ class ClusterGroup:
         storage = open_spec(self.settings.storage)
         slices, context = located(group, storage), self.context(number)
         if self.keeps_commit_times and not self.order.columns:
-            copied_stats = stitched(self.settings, storage, slices, context.write_token, self.ids)
+            copied_stats = copy_row_groups(self.settings, storage, slices, context.write_token, self.ids)
             if copied_stats is not None:
                 return copied_stats
         names = tuple(self.settings.full_schema.names)

@@ -489,7 +489,10 @@ def schedule_compaction(
             return None
         locked, timeline = recover_and_load(locked, options.failed_writes, timeline)
         return _schedule(
-            locked, timeline, _by_itself(options, locked.config) if when_due else options, Action.COMPACTION
+            locked,
+            timeline,
+            _options_after_commit(options, locked.config) if when_due else options,
+            Action.COMPACTION,
         )
 
 
@@ -615,7 +618,7 @@ def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, ac
     return request_plan(locked, action, time, content).requested
 
 
-def _by_itself(options: WriteOptions, config: TableConfig) -> WriteOptions:
+def _options_after_commit(options: WriteOptions, config: TableConfig) -> WriteOptions:
     """Return the options of a compaction after a commit, which is hybrid in the layout `lsm_tree`."""
     is_hybrid = config.has_sorted_files and why_not_rewritable(config) is None
     if options.compaction.hybrid is not None or not is_hybrid:

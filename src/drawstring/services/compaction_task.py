@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
-from drawstring.base.resources import keeping_no_memory
+from drawstring.base.resources import releasing_memory
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, as_stored, check_installed
 from drawstring.filegroups.file_slice_reader import read_slice
@@ -42,7 +42,7 @@ from drawstring.filegroups.sorted_merge import KeyOrder, has_sorted_runs, in_ord
 from drawstring.filegroups.write.log_compaction import rewrite_logs
 from drawstring.formats.bloom_footer import KeySummary
 from drawstring.formats.data_file import BaseFooter, base_footer, is_parquet
-from drawstring.formats.parquet import RowGroups, physical
+from drawstring.formats.parquet import RowGroups, physical_schema
 from drawstring.formats.parquet.row_group_copy import (
     PatchedFile,
     patch_source,
@@ -51,7 +51,7 @@ from drawstring.formats.parquet.row_group_copy import (
 )
 from drawstring.formats.parquet.writer import entries_of, table_of
 from drawstring.index.factory import bloom_rate
-from drawstring.merge.record_version import Array, flat
+from drawstring.merge.record_version import Array, combined_chunks
 from drawstring.metadata.definitions import summarized_columns
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, TaskContext, join_path
@@ -79,7 +79,7 @@ _CHUNKS_MAX: Final = 20_000
 _SMALL: Final = 4
 """A row group is small below 1/4 of the row and byte limits; it is merged with a changed neighbour."""
 
-_STRETCH: Final = 1.25
+_LAST_ROW_GROUP_FACTOR: Final = 1.25
 """How many times its size a row group may have at the end of a run, rather than to leave a small one."""
 
 
@@ -163,7 +163,7 @@ def _logged_groups(task: ReadTask, footer: BaseFooter) -> Array | None:
     with open_logs(reading, task.file_slice) as logs:
         for placed in logs.blocks_to_merge(reading.instants):
             for piece in logs.windows(placed):
-                is_logged[_groups_of(flat(piece.keys), ends)] = True
+                is_logged[_groups_of(combined_chunks(piece.keys), ends)] = True
             if is_logged.mean() > 1 - _COPIED_MIN:
                 return None
     return is_logged
@@ -245,7 +245,7 @@ class _Copy:
             yield from self.file.columns(group, [RECORD_KEY]).to_batches()
 
     def _encoded(self, rows: Iterator[pa.RecordBatch], like: int) -> Iterator[pa.RecordBatch]:
-        schema = physical(self.settings.full_schema)
+        schema = physical_schema(self.settings.full_schema)
         for batches in _in_row_groups(rows, self.settings.row_groups):
             self.writer.patched.add(table_of(batches, schema), like)
             yield from batches
@@ -294,7 +294,7 @@ def _in_row_groups(batches: Iterator[pa.RecordBatch], limits: RowGroups) -> Iter
             group, held = _divided(held, fitting)
             yield group
     if rows := _rows_in(held):
-        if rows > _STRETCH * _fitting(held, limits):
+        if rows > _LAST_ROW_GROUP_FACTOR * _fitting(held, limits):
             group, held = _divided(held, -(-rows // 2))
             yield group
         yield held
@@ -356,7 +356,7 @@ class CompactSlice:
             instants=self.instants,
             in_order=self.settings.config.has_sorted_files,
         )
-        with keeping_no_memory(read_task.size_bytes):
+        with releasing_memory(read_task.size_bytes):
             copied = compacted_by_copying(self.settings, read_task, token)
             return [_compacted(copied or self._encoded(read_task, token), target)]
 

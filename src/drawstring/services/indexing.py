@@ -65,7 +65,7 @@ from drawstring.metadata.table import (
     FILES,
     METADATA_FOLDER,
     RECORD_INDEX,
-    building_of,
+    inflight_partitions,
     open_metadata_table,
 )
 from drawstring.metadata.update import BUILD, has_files, maintainers_of, pending_plans
@@ -80,7 +80,7 @@ from drawstring.timeline.schema import table_schema
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import switch_off_metadata_table
-from drawstring.txn.heartbeat import runs_elsewhere, told
+from drawstring.txn.heartbeat import describe_instant, runs_elsewhere
 from drawstring.txn.holds import Holds
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
@@ -247,8 +247,8 @@ def prepared(
     wanted = _maintainers(locked, options, request)
     locked = recover(locked, options.failed_writes)
     if not locked.config.metadata_partitions and not locked.keeper.build(locked.config):
-        plans = _in_the_way(locked)
-        names = "; ".join(told(context.storage, context.clock, each) for each in plans)
+        plans = _blocking_instants(locked)
+        names = "; ".join(describe_instant(context.storage, context.clock, each) for each in plans)
         raise ConflictError(
             f"Actions are pending ({names}), so the metadata table, which holds the index, cannot be"
             " built now. Run them or roll them back first.",
@@ -258,7 +258,7 @@ def prepared(
     return locked, wanted
 
 
-def _in_the_way(locked: LockedTable) -> tuple[Instant, ...]:
+def _blocking_instants(locked: LockedTable) -> tuple[Instant, ...]:
     """Return the pending instants for which building the metadata table waits."""
     timeline = locked.store.load()
     waits_for_all = locked.config.rules.names_logs_by_slice
@@ -428,7 +428,8 @@ def _check_settled(locked: LockedTable) -> None:
     for each in timeline.pending():
         if (known := metadata.own_timeline.find(each.requested)) is not None and known.is_completed:
             raise ConflictError(
-                f"Another write is about to complete: {told(context.storage, context.clock, each)}. Create"
+                "Another write is about to complete:"
+                f" {describe_instant(context.storage, context.clock, each)}. Create"
                 " the index when it is done.",
                 table=context.storage.spec.uri,
                 instant=each.requested,
@@ -608,7 +609,7 @@ def _complete(locked: LockedTable, attempt: _Attempt, paths: Sequence[str]) -> N
     """Complete an attempt, so that readers use the index."""
     context, requested = locked.context, attempt.instant.requested
     timeline = locked.store.load()
-    registered = building_of(load_config(context.storage))
+    registered = inflight_partitions(load_config(context.storage))
     is_pending = any(each.requested == requested for each in timeline.pending_of(Action.INDEXING))
     gone = not all(has_files(context.storage, each.name, each.requested) for each in attempt.begun)
     if not is_pending or gone or not {*attempt.plan.names} <= {*registered}:

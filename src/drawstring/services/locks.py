@@ -27,7 +27,7 @@ from drawstring.model.result import LockState, PendingWork, TableLocks
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.heartbeat import beats, groups_of, process_of, worked_on
+from drawstring.txn.heartbeat import active_instants, groups_of, heartbeat_times, process_of
 from drawstring.txn.locks.file_lock import FileQueue
 from drawstring.txn.locks.service_lease import is_leased, is_runner_dead
 from drawstring.txn.locks.storage_lock import AUDIT_FOLDER, AUDIT_SUFFIX, LEASE_PATH, LeaseEvent, is_audited
@@ -36,7 +36,7 @@ from drawstring.txn.locks.table_lock import (
     QUEUE_FOLDER,
     Lock,
     lock_at,
-    provided_lock,
+    provider_lock,
     release_lock,
 )
 from drawstring.txn.reservations import NO_PARTS, Parts, reservations
@@ -66,7 +66,7 @@ def table_locks(context: TableContext, options: WriteOptions) -> TableLocks:
     store = TimelineStore(context.storage, load_config(context.storage), context.clock)
     timeline = store.load()
     pending, failed = timeline.pending(), options.failed_writes
-    live = worked_on(context, [each for each in pending if each.action in FILE_ACTIONS], failed)
+    live = active_instants(context, [each for each in pending if each.action in FILE_ACTIONS], failed)
     live |= {each.requested for each in pending if _is_indexed(context, each)}
     live |= {each.requested for each in pending if _holds_a_lock(context, each, locks)}
     first = {each.write.requested: each.parts for each in reservations(context, timeline, failed)}
@@ -92,7 +92,7 @@ def table_locks(context: TableContext, options: WriteOptions) -> TableLocks:
 def _lock_states(context: TableContext, options: WriteOptions) -> Iterator[LockState]:
     storage, clock, ids, settings = context.storage, context.clock, context.ids, options.locking
     queue = storage.local_path(QUEUE_FOLDER)
-    other = provided_lock(storage, clock, ids, settings) if settings.given else None
+    other = provider_lock(storage, clock, ids, settings) if settings.given else None
     is_same = queue is None and settings.known_provider in (ProviderName.OWN, ProviderName.STORAGE)
     own = lock_at(storage, clock, ids, LEASE_PATH if queue is None else FILE_LOCK_PATH)
     with suppress(*([] if other is None else [UnavailableError])):  # a file system without locks
@@ -128,7 +128,7 @@ def _names(text: str, process: str) -> bool:
 
 def _heartbeat_ages(context: TableContext) -> Mapping[str, int]:
     now_ms = about_now_ms(context.storage, context.clock)
-    return {requested: max(0, now_ms - ms) for requested, ms in beats(context.storage).items()}
+    return {requested: max(0, now_ms - ms) for requested, ms in heartbeat_times(context.storage).items()}
 
 
 def _pending_work(

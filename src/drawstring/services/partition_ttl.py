@@ -29,7 +29,7 @@ from drawstring.txn.conflict_resolution import write_lookup
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import lock_table, recover_and_load
 from drawstring.write.delete_partition import drop_listed
-from drawstring.write.retry import attempted
+from drawstring.write.retry import run_attempts
 from drawstring.write.write_outcome import WriteOutcome
 
 _DAY_MS: Final = 86_400_000
@@ -55,7 +55,7 @@ def expire_partitions(
     """
     if not waits:
         return _expire(context, options)
-    return attempted(context, options, lambda _: _expire(context, options))
+    return run_attempts(context, options, lambda _: _expire(context, options))
 
 
 def _expire(context: TableContext, options: WriteOptions) -> WriteOutcome | None:

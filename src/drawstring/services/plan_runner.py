@@ -36,7 +36,7 @@ from drawstring.txn.heartbeat import Heartbeat, alive_elsewhere, runs_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
 from drawstring.txn.plans import NoPlanError, check_archived
-from drawstring.txn.rollback.restore import undoing
+from drawstring.txn.rollback.restore import rollback_of
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (
     LockedTable,
@@ -244,7 +244,7 @@ class PlanRunner:
         timeline = store.load()
         if timeline.find(requested) is not None:  # pending, or completed by another process
             return None
-        undo = undoing(store, timeline, requested)
+        undo = rollback_of(store, timeline, requested)
         if is_known and (undo is None or undo.action is not Action.RESTORE):
             return None
         what = "Another process" if undo is None else f"The {undo.action} {undo.requested} of another process"

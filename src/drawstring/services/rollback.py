@@ -36,12 +36,12 @@ from drawstring.storage.local import data_files
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeat import refuse_live_writers, runs_elsewhere, worked_on
+from drawstring.txn.heartbeat import active_instants, refuse_live_writers, runs_elsewhere
 from drawstring.txn.locks.service_lease import is_leased, service_lease
 from drawstring.txn.reach import shown
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.recovery import files_of, unschedule_clustering, unschedule_compaction
-from drawstring.txn.rollback.restore import undone_by
+from drawstring.txn.rollback.restore import targets_of
 from drawstring.txn.rollback.rollback import RollbackContext, refuse_inputs_gone, rollback_instant
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
@@ -241,8 +241,8 @@ def instant_states(context: TableContext, last: int | None = None) -> tuple[Inst
     if last is not None:
         instants = instants[max(0, len(instants) - last) :]
     pending = [each for each in instants if not each.is_completed and each.action in FILE_ACTIONS]
-    live = worked_on(context, pending)
+    live = active_instants(context, pending)
     return tuple(
-        InstantStatus(each, undone_by(store, each), each.requested in live if each in pending else None)
+        InstantStatus(each, targets_of(store, each), each.requested in live if each in pending else None)
         for each in instants
     )

@@ -23,7 +23,7 @@ from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeat import alive_elsewhere, refuse_live_work, told
+from drawstring.txn.heartbeat import alive_elsewhere, describe_instant, refuse_live_work
 from drawstring.txn.rollback.restore import plan_restore, run_restore
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover_and_load
@@ -90,7 +90,8 @@ def _refuse_late_writers(
     context = locked.context
     for each in alive_elsewhere(context.storage, context.clock, earlier, options.failed_writes):
         raise ConflictError(
-            f"Another write, {told(context.storage, context.clock, each)}, began before {target.requested}"
+            f"Another write, {describe_instant(context.storage, context.clock, each)}, began before"
+            f" {target.requested}"
             " and still goes on. In version 6 it would be in half of the savepoint. Make the savepoint"
             " when it is done.",
             table=context.storage.spec.uri,

@@ -32,7 +32,7 @@ from drawstring.services.compaction import compact_after_commit, is_due, is_to_b
 from drawstring.services.partition_ttl import expire_partitions
 from drawstring.services.progress import Progress
 from drawstring.services.small_files import merge_small_files
-from drawstring.services.upgrade import leads_elsewhere
+from drawstring.services.upgrade import is_wrong_direction
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import instant_time
@@ -211,13 +211,13 @@ def after_commit(written: WriteOutcome) -> CommitResult:
 def _run_due(written: WriteOutcome, tasks: Iterable[MaintenanceTask]) -> None:
     """Run the tasks among some that a commit gives rise to; a failing task does not stop the others."""
     for task in tasks:
-        with _commit_stands(task.name, task.retry):
+        with _logged_failures(task.name, task.retry):
             if task.is_due(written):
                 task.after_commit(written)
 
 
 @contextmanager
-def _commit_stands(what: str, then: str) -> Iterator[None]:
+def _logged_failures(what: str, then: str) -> Iterator[None]:
     """Turn whatever goes wrong after a commit into a line in the log.
 
     Nothing is raised: the caller of the write would take it for one that failed, and write once more.
@@ -270,10 +270,12 @@ def run_tasks(
             if result is not None:
                 yield TaskOutcome(task.name, result)
     with suppress(DrawstringError, OSError):  # the tasks have told of what is wrong with the table
-        yield from _left(context, config, options)
+        yield from _plans_of_others(context, config, options)
 
 
-def _left(context: TableContext, config: TableConfig, options: WriteOptions) -> Iterator[TaskOutcome]:
+def _plans_of_others(
+    context: TableContext, config: TableConfig, options: WriteOptions
+) -> Iterator[TaskOutcome]:
     """Yield the plans that other processes run."""
     storage, clock, ids = context.storage, context.clock, context.ids
     pending = TimelineStore(storage, config, clock).load().pending_of(*PLANNED_ACTIONS)
@@ -406,7 +408,7 @@ def check_direction(config: TableConfig, version: int, *, lower: bool) -> None:
         InvalidError: the other call leads there.
     """
     current = config.version
-    if leads_elsewhere(current, version, lower=lower):
+    if is_wrong_direction(current, version, lower=lower):
         verb, other = ("downgrade", "upgrade") if lower else ("upgrade", "downgrade")
         raise InvalidError(
             f"The table has version {current}, so {verb} does not lead to {version}. Use {other}."

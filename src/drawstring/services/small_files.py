@@ -45,9 +45,9 @@ from drawstring.model.instant import Action
 from drawstring.model.plans import ClusteringPlan
 from drawstring.model.result import CommitResult
 from drawstring.services.clustering import (
-    again_if_lost,
     cluster_at_once,
     clusterings_among,
+    retry_if_lost,
     run_clustering,
     schedule_clustering,
 )
@@ -231,7 +231,7 @@ def compact_base_files(
     Returns:
         The result, None if there was nothing to do.
     """
-    return again_if_lost(options, lambda: cluster_at_once(context, _by_size(options), progress))
+    return retry_if_lost(options, lambda: cluster_at_once(context, _by_size(options), progress))
 
 
 def _by_size(options: WriteOptions) -> WriteOptions:

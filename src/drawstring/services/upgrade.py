@@ -104,7 +104,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.timeline.version_change import begin_change, end_change
 from drawstring.txn.events import emit_version_change
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable, without_metadata_table
-from drawstring.txn.heartbeat import refuse_live_work, told
+from drawstring.txn.heartbeat import describe_instant, refuse_live_work
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
@@ -205,7 +205,7 @@ def obstacles(properties: Mapping[str, str], version: int) -> list[str]:
     return reasons
 
 
-def leads_elsewhere(current: int, version: int, *, lower: bool) -> bool:
+def is_wrong_direction(current: int, version: int, *, lower: bool) -> bool:
     """Tell whether a change that is to lower, or to raise, a table's version asks for the other direction.
 
     Args:
@@ -563,7 +563,8 @@ def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
     for pending in timeline.pending_of(*_COMPACTION_ACTIONS):
         raise ConflictError(
             "A compaction is pending or another process runs it:"
-            f" {told(locked.context.storage, locked.context.clock, pending)}. Run it or wait for it, then"
+            f" {describe_instant(locked.context.storage, locked.context.clock, pending)}. Run it or wait"
+            " for it, then"
             " change the version again.",
             table=table,
             instant=pending.requested,

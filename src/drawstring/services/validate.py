@@ -42,10 +42,15 @@ from drawstring.timeline.properties import PROPERTIES_PATH, load_config, problem
 from drawstring.timeline.schema import LOST_TIMELINE, table_schema, with_history
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import instant_time, is_far_ahead, parse_instant
-from drawstring.txn.heartbeat import worked_on
+from drawstring.txn.heartbeat import active_instants
 from drawstring.txn.rollback.dependents import builds_on, what_was_lost
 from drawstring.txn.rollback.lost_commits import kept_writes, may_be_completed, what_it_lacks
-from drawstring.txn.rollback.rollback import gone_input, left_behind, own_folders, what_is_gone
+from drawstring.txn.rollback.rollback import (
+    abandoned_files,
+    missing_input,
+    missing_input_message,
+    own_folders,
+)
 from drawstring.txn.table_context import TableContext
 
 _PLANNED: Final = {
@@ -100,7 +105,7 @@ def _may_be_completed(inventory: Inventory, instant: Instant) -> bool:
     return may_be_completed(inventory.storage, instant, inventory.data_files(), inventory.config.rules)
 
 
-def kept(inventory: Inventory) -> Iterator[Finding]:
+def preserved_files(inventory: Inventory) -> Iterator[Finding]:
     """Find copies of files of rolled back writes that may have been completed."""
     for folder in kept_writes(inventory.storage):
         text = (
@@ -120,7 +125,7 @@ def _plan_findings(inventory: Inventory, instant: Instant, decode: object) -> It
         return
     missing = _gone_input(inventory, instant)
     if missing is not None:
-        yield Finding(Severity.ERROR, "timeline", what_is_gone(instant), missing, instant.requested)
+        yield Finding(Severity.ERROR, "timeline", missing_input_message(instant), missing, instant.requested)
     else:
         text = f"A {instant.action} is planned and waits to be run."
         yield Finding(Severity.NOTE, "pending", text, None, instant.requested)
@@ -132,7 +137,7 @@ def _gone_input(inventory: Inventory, instant: Instant) -> str | None:
         return None
     try:
         plan = inventory.store.read_requested(instant)
-        return gone_input(inventory.view(), inventory.timeline, instant, plan)
+        return missing_input(inventory.view(), inventory.timeline, instant, plan)
     except DrawstringError:
         # An unreadable replace commit is a finding of another check.
         return None
@@ -290,7 +295,15 @@ def schema_versions(inventory: Inventory) -> Iterator[Finding]:
         yield Finding(Severity.ERROR, "schema", error.message, error.path, error.instant)
 
 
-ALL: Final = (pending_actions, kept, schema_versions, times, named_files, unmatched, partition_metadata)
+CHECKS: Final = (
+    pending_actions,
+    preserved_files,
+    schema_versions,
+    times,
+    named_files,
+    unmatched,
+    partition_metadata,
+)
 """In the order of the report."""
 
 
@@ -352,12 +365,12 @@ def _validate(
     try:
         inventory = take_inventory(context.storage, config, store)
         pending = inventory.timeline.pending_of(*FILE_ACTIONS)
-        inventory = replace(inventory, worked_on=worked_on(context, pending))
+        inventory = replace(inventory, worked_on=active_instants(context, pending))
     except DrawstringError as error:
         finding = Finding(Severity.ERROR, "timeline", error.message, error.path, error.instant)
         return Validation((*findings, finding))
     findings += inventory.unreadable
-    for check in ALL:
+    for check in CHECKS:
         findings += check(inventory)
     findings += future_findings(context, inventory)
     findings += leftover_findings(context, inventory)
@@ -442,5 +455,5 @@ def leftover_findings(context: TableContext, inventory: Inventory) -> list[Findi
     folders = (*own_folders(inventory.config), *inventory.files)
     return [
         Finding(Severity.NOTE, "temporary", text, each.path, None, Remedy.TEMPORARY)
-        for each in left_behind(context.storage, context.clock, folders)
+        for each in abandoned_files(context.storage, context.clock, folders)
     ]

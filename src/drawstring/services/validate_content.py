@@ -172,12 +172,12 @@ def _finding(path: str) -> Finding:
     return Finding(Severity.ERROR, "order", text, path)
 
 
-_CONTENT_KEYS_REPORTED: Final = 5
+_KEYS_PER_FINDING_MAX: Final = 5
 _UNUSED: Final = (
     "Queries do not use the record index, since the table had several records of a key. It has none any more."
     " Run `drawstring repair --apply`, which builds the index again."
 )
-_CONTENT_BITS_PER_SORT: Final = 1 << 18
+_DISTINCT_BITS_PER_SORT: Final = 1 << 18
 """Number of new hashes that are collected before they are sorted."""
 
 
@@ -232,12 +232,12 @@ class ReadContent:
         for keys in live_keys(self.keys, file_slice):
             records += len(keys)
             bits.add(key_bits(keys))
-            if len(misplaced) < _CONTENT_KEYS_REPORTED:
+            if len(misplaced) < _KEYS_PER_FINDING_MAX:
                 misplaced += keys.filter(pa.array(~self.index.owns_keys(file_slice, keys)))[
-                    :_CONTENT_KEYS_REPORTED
+                    :_KEYS_PER_FINDING_MAX
                 ].to_pylist()
-        repeated = self._repeated(file_slice, bits.repeated()[:_CONTENT_KEYS_REPORTED])
-        return SliceContent(records, bits.distinct(), repeated, tuple(misplaced[:_CONTENT_KEYS_REPORTED]))
+        repeated = self._repeated(file_slice, bits.repeated()[:_KEYS_PER_FINDING_MAX])
+        return SliceContent(records, bits.distinct(), repeated, tuple(misplaced[:_KEYS_PER_FINDING_MAX]))
 
     def _unsorted(self, file_slice: FileSlice) -> tuple[Finding, ...]:
         if not self.keys.config.has_sorted_files:
@@ -250,7 +250,7 @@ class ReadContent:
         for keys in live_keys(self.keys, file_slice) if len(bits) else ():
             for each in pc.value_counts(keys.filter(pa.array(np.isin(key_bits(keys), bits)))).to_pylist():
                 counts[each["values"]] = counts.get(each["values"], 0) + each["counts"]
-        return tuple(key for key, count in counts.items() if count > 1)[:_CONTENT_KEYS_REPORTED]
+        return tuple(key for key, count in counts.items() if count > 1)[:_KEYS_PER_FINDING_MAX]
 
 
 def check_contents(
@@ -323,7 +323,7 @@ class DistinctBits:
         """Add the hashes of some keys."""
         self._new.append(bits)
         self._new_count += len(bits)
-        if self._new_count > max(_CONTENT_BITS_PER_SORT, len(self._distinct)):
+        if self._new_count > max(_DISTINCT_BITS_PER_SORT, len(self._distinct)):
             self._merge_new()
 
     def distinct(self) -> Hashes:
@@ -341,7 +341,9 @@ class DistinctBits:
         is_first = np.ones(len(bits), np.bool_)
         np.not_equal(bits[1:], bits[:-1], out=is_first[1:])
         self._distinct = bits[is_first]
-        self._repeated = np.unique(np.concatenate([self._repeated, bits[~is_first]]))[:_CONTENT_BITS_PER_SORT]
+        self._repeated = np.unique(np.concatenate([self._repeated, bits[~is_first]]))[
+            :_DISTINCT_BITS_PER_SORT
+        ]
         self._new, self._new_count = [], 0
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.options.read_options import options_in_session
-from drawstring.config.options.write_options import WriteOptions, check_place, deleting
+from drawstring.config.options.write_options import WriteOptions, check_place, with_delete_operation
 from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.policies import NEWEST
@@ -181,7 +181,7 @@ def write(
         >>> drawstring.spark.write(rides, "/lake/rides", operation="upsert", options=keys).inserts
         3
     """
-    options = deleting({**(options or {}), **({_OPERATION: operation} if operation else {})})
+    options = with_delete_operation({**(options or {}), **({_OPERATION: operation} if operation else {})})
     parsed = WriteOptions.parse(options)
     given = options_of_storage(classic(df.sparkSession), path, options, storage_options)
     target = Target(path, open_storage(path, given), given, SparkEngine(df.sparkSession))

@@ -23,14 +23,14 @@ from drawstring.engine.protocol import BatchFunction
 from drawstring.ingestion.batch_engine import RowsOf
 from drawstring.ingestion.keyless import FindKeyless, WithKey
 from drawstring.ingestion.source_protocol import (
-    Found,
+    InspectedPiece,
     Pieces,
     Reading,
     Rejected,
     SourceBatch,
     SparkQuery,
     TableRows,
-    merged,
+    merged_schema,
 )
 from drawstring.ingestion.transformers.sql import SOURCE, wrong_query
 from drawstring.schema.evolution import conform
@@ -120,7 +120,7 @@ class SparkBatches:
             for record in rejected:
                 reading.reject(record)
         count(sum(found.rows for found, _ in looks))
-        schema = merged((found.name, found.schema) for found, _ in looks)
+        schema = merged_schema((found.name, found.schema) for found, _ in looks)
         if not schema.names:
             return self.empty(reading.known)
         read = _Read(pieces.read, reading.known, reading.is_strict, schema)
@@ -172,11 +172,11 @@ class StartedLate:
 class _Look:
     """A task that finds out what a piece has, and which of its records are bad."""
 
-    look: Callable[[Any, Reading], Found]
+    look: Callable[[Any, Reading], InspectedPiece]
     known: pa.Schema
     is_strict: bool
 
-    def __call__(self, item: Any) -> tuple[Found, list[Rejected]]:
+    def __call__(self, item: Any) -> tuple[InspectedPiece, list[Rejected]]:
         rejected: list[Rejected] = []
         return self.look(item, Reading(self.known, rejected.append, self.is_strict)), rejected
 

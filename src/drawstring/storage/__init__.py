@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from drawstring.base.errors import InvalidError, UnsupportedError, printable
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.config.keys.read import is_storage_key, is_synced
 from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
 from drawstring.storage.faults import FaultyStorage
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from drawstring.storage.memory import MemoryStorage
     from drawstring.storage.object_store import Bucket, ObjectStorage, open_gcs, open_s3
 else:
-    import_later(
+    lazy_import(
         globals(),
         open_azure="drawstring.storage.azure:open_azure",
         open_gcs="drawstring.storage.object_store:open_gcs",

@@ -22,13 +22,13 @@ from obstore.store import AzureStore
 
 from drawstring.base.errors import InvalidError
 from drawstring.storage.object_store import (
-    OF_ALL_STORES,
+    COMMON_OPTIONS,
     Bucket,
     OptionNames,
     Vendor,
     client_arguments,
-    divided,
     first_given,
+    split_address,
 )
 from drawstring.storage.protocol import joined
 
@@ -42,7 +42,7 @@ VENDOR: Final = Vendor(
 
 NAMES: Final = OptionNames(
     meanings={
-        **OF_ALL_STORES,
+        **COMMON_OPTIONS,
         "account_name": "the storage account, if the address does not name it",
         "account_key": "a key of the storage account",
         "sas_token": "a shared access signature",
@@ -157,7 +157,7 @@ def open_azure(uri: str, options: Mapping[str, str]) -> Bucket:
 
 
 def _parsed(uri: str) -> _Address:
-    authority, prefix = divided(uri, VENDOR)
+    authority, prefix = split_address(uri, VENDOR)
     if match := _AUTHORITY.fullmatch(authority):
         return _Address(match[1], match[2].lower(), match[3].lower(), prefix)
     if "@" in authority or "." in authority:

@@ -26,8 +26,8 @@ Temporary files are hidden; a killed process leaves them behind:
     .staged.<uuid>.tmp    the contents of a file that is put soon, whose name is not known yet; locked too
     .folder.tmp           created and deleted at once, to create a folder
 
-`next_step` says what to do about a path without a table. `data_files` lists the files of the table outside
-`.hoodie`.
+`missing_table_advice` says what to do about a path without a table. `data_files` lists the files of the table
+outside `.hoodie`.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class FileSystem:
 
     @contextmanager
     def writing_new(self, path: str, data: bytes, *, flushed: bool = True) -> Iterator[None]:
-        """Write a new file, which stays locked (`hold`) during a `with` block.
+        """Write a new file, which stays locked (`lock_temporary_file`) during a `with` block.
 
         Args:
             path: absolute path.
@@ -114,7 +114,7 @@ class FileSystem:
             FileExistsError: the file exists.
         """
         with open(path, "xb", buffering=0) as file:
-            hold(file)
+            lock_temporary_file(file)
             remaining = memoryview(data)
             while remaining:
                 remaining = remaining[file.write(remaining) :]
@@ -339,13 +339,13 @@ def is_unfinished(name: str) -> bool:
     return _UNFINISHED.fullmatch(name) is not None
 
 
-def hold(file: IO[bytes]) -> None:
+def lock_temporary_file(file: IO[bytes]) -> None:
     """Lock a file to show others that its writer lives; without lock support only the file's age shows it."""
     with suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def drop_unless_held(full: str) -> None:
+def delete_unless_locked(full: str) -> None:
     """Delete a file unless a live process has it locked.
 
     Args:
@@ -501,7 +501,7 @@ class LocalStorage:
         """Delete temporary files that no live process holds."""
         for path in paths:
             with _translated(path):
-                drop_unless_held(self._full(path))
+                delete_unless_locked(self._full(path))
 
     def exists(self, path: str) -> bool:
         """Return whether a file exists."""
@@ -783,7 +783,7 @@ def _translated(path: str) -> Iterator[None]:
 _SHOWN: Final = 3
 
 
-def next_step(storage: Storage, mark: str) -> str:
+def missing_table_advice(storage: Storage, mark: str) -> str:
     """Return what to do about a path without a table, as a sentence; in object stores nobody looks around.
 
     Args:

@@ -111,7 +111,7 @@ def is_token_refused(text: str) -> bool:
     return bool(_TOKEN_REFUSED.search(text))
 
 
-def divided(uri: str, vendor: Vendor) -> tuple[str, str]:
+def split_address(uri: str, vendor: Vendor) -> tuple[str, str]:
     """Return what stands for the bucket in an address, and the prefix.
 
     Raises:
@@ -398,7 +398,7 @@ def _first_line(error: Exception) -> str:
     return str(error).split("\n", 1)[0][:300]
 
 
-OF_ALL_STORES: Final[Mapping[str, str]] = {
+COMMON_OPTIONS: Final[Mapping[str, str]] = {
     "endpoint": "address of the server, if it is not the vendor's own",
     "allow_http": "whether connections without TLS are allowed; default: if the endpoint starts with http://",
     "skip_signature": "whether requests are sent without credentials, as for public data",
@@ -535,7 +535,7 @@ S3: Final = Vendor(
 
 S3_NAMES: Final = OptionNames(
     meanings={
-        **OF_ALL_STORES,
+        **COMMON_OPTIONS,
         "region": "region of the bucket",
         "access_key_id": "id of the access key; without it the environment or the machine's role gives one",
         "secret_access_key": "the secret access key",
@@ -572,7 +572,7 @@ def open_s3(uri: str, options: Mapping[str, str]) -> Bucket:
     Raises:
         InvalidError: the address has no bucket, an option does not exist, or its value is not valid.
     """
-    name, prefix = divided(uri, S3)
+    name, prefix = split_address(uri, S3)
     settings = S3_NAMES.normalised(options)
     if "endpoint" not in settings and (endpoint := first_given(os.environ, *_ENDPOINTS)):
         settings["endpoint"] = endpoint
@@ -596,7 +596,7 @@ GCS: Final = Vendor(
 
 GCS_NAMES: Final = OptionNames(
     meanings={
-        **OF_ALL_STORES,
+        **COMMON_OPTIONS,
         "service_account": "path of the key file of a service account",
         "service_account_key": "the content of such a file",
         "application_credentials": "path of a file with credentials, as in GOOGLE_APPLICATION_CREDENTIALS",
@@ -628,7 +628,7 @@ def open_gcs(uri: str, options: Mapping[str, str]) -> Bucket:
         InvalidError: the address has no bucket, an option does not exist or is not valid, or the file with
             the credentials cannot be read.
     """
-    name, prefix = divided(uri, GCS)
+    name, prefix = split_address(uri, GCS)
     settings = GCS_NAMES.normalised(options)
     emulator = first_given(os.environ, _EMULATOR)
     if emulator and "endpoint" not in settings and not first_given(os.environ, *_NAMED_IN_ENVIRONMENT):

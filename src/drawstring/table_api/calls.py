@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.timeline.properties import load_config
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from drawstring.services.schedule import service_options
     from drawstring.txn.table_context import TableContext
 else:
-    import_later(
+    lazy_import(
         globals(),
         with_defaults="drawstring.config.keywords:with_defaults",
         with_keywords="drawstring.config.keywords:with_keywords",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.table_api.calls import Options
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from drawstring.table_api.calls import TableCalls
     from drawstring.timeline.schema import table_comments
 else:
-    import_later(
+    lazy_import(
         globals(),
         after_commit="drawstring.services.schedule:after_commit",
         table_comments="drawstring.timeline.schema:table_comments",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.model.instant import HOLD_HOURS
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from drawstring.table_api.calls import TableCalls
     from drawstring.txn.holds import Holds
 else:
-    import_later(globals(), Holds="drawstring.txn.holds:Holds", holding="drawstring.query.stream")
+    lazy_import(globals(), Holds="drawstring.txn.holds:Holds", holding="drawstring.query.stream")
 
 
 class TableHolds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.table_api.calls import Options
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from drawstring.services import indexing as shown_indexes
     from drawstring.table_api.calls import TableCalls
 else:
-    import_later(
+    lazy_import(
         globals(),
         indexing="drawstring.services.indexing",
         shown_indexes="drawstring.services.indexing",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.table_api.calls import Columns, Options
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from drawstring.services.rollback import instant_states
     from drawstring.table_api.calls import TableCalls
 else:
-    import_later(
+    lazy_import(
         globals(),
         latest_slices="drawstring.query.planner:latest_slices",
         shown="drawstring.metadata.contents:shown",

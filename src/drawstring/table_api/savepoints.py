@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.table_api.calls import Options
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from drawstring.services import savepoint as restore
     from drawstring.table_api.calls import TableCalls
 else:
-    import_later(
+    lazy_import(
         globals(),
         savepoint="drawstring.services.savepoint",
         restore="drawstring.services.savepoint",

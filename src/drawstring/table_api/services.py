@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.table_api.calls import Columns, Options
 from drawstring.txn.table_context import TableContext
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     _AtOnce: TypeAlias = Callable[[TableContext, WriteOptions, _Watch], CommitResult | None]
     _Planned: TypeAlias = Callable[[TableContext, str, WriteOptions, _Watch], CommitResult | None]
 else:
-    import_later(
+    lazy_import(
         globals(),
         after_commit="drawstring.services.schedule:after_commit",
         wait_for_background="drawstring.services.background:wait_for_background",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.model.table_version import DEFAULT_VERSION
 from drawstring.table_api.calls import Options
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from drawstring.services.upgrade import set_storage_layout
     from drawstring.table_api.calls import TableCalls
 else:
-    import_later(
+    lazy_import(
         globals(),
         set_storage_layout="drawstring.services.upgrade:set_storage_layout",
         check_direction="drawstring.services.schedule:check_direction",

@@ -44,10 +44,10 @@ from drawstring.config.table_config import TableConfig
 from drawstring.formats.bootstrap_index import BY_PARTITION, read_bootstrap_index, source_files
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
 from drawstring.formats.metadata.archive import (
-    HistoryRow,
+    ArchivedInstantRow,
+    archived_instant_rows,
     archived_states,
     encode_archive_entries,
-    history_rows,
 )
 from drawstring.formats.metadata.commit import commit_in_layout, is_clustering
 from drawstring.model.files import METADATA_BOOTSTRAP, BaseFile, FileSlice, FileStatus, join_path
@@ -59,7 +59,7 @@ from drawstring.timeline.archive.reader import LogArchive
 from drawstring.timeline.archive.writer import StateFile, state_files_of
 from drawstring.timeline.properties import make_timeline_folders
 from drawstring.timeline.timeline import (
-    MOVED,
+    MOVED_MARKER,
     copy_notes,
     delete_notes,
     epoch_ms_of,
@@ -70,7 +70,7 @@ from drawstring.timeline.timeline import (
 
 InstantKey = tuple[str, Action]
 
-_LATE_MS: Final = 10_000
+_LATE_MS_MAX: Final = 10_000
 """How much later than the time in its name a requested file may have been put."""
 
 
@@ -101,7 +101,7 @@ def _are_times_original(files: Sequence[StateFile], timezone: str) -> bool:
     for file in files:
         if file.instant.state is State.REQUESTED:
             requested_ms = epoch_ms_of(file.instant.requested, timezone)
-            if requested_ms is not None and abs(file.status.modified_ms - requested_ms) > _LATE_MS:
+            if requested_ms is not None and abs(file.status.modified_ms - requested_ms) > _LATE_MS_MAX:
                 return False
     return True
 
@@ -172,7 +172,7 @@ def remove_timeline(storage: Storage, config: TableConfig) -> int:
     A reader may have read the properties before they were replaced. A marker file tells it to read them
     again while timeline files are being deleted, and so does a timeline without instants.
     """
-    moved = join_path(config.timeline_folder, MOVED)
+    moved = join_path(config.timeline_folder, MOVED_MARKER)
     files = state_files_of(storage, config)
     count = len(storage.list_tree(config.history_folder)) + len(files)
     if not count and not storage.exists(moved):
@@ -260,7 +260,7 @@ def _to_history(
     records = LogArchive(storage, old.history_folder).records()
     writer = LsmTimelineWriter(storage, new.history_folder, archiving)
     count = 0
-    for rows in _chunks(row for records_of_file in records for row in history_rows(records_of_file)):
+    for rows in _chunks(row for records_of_file in records for row in archived_instant_rows(records_of_file)):
         writer.write(sorted(rows, key=lambda row: row.requested), check)
         count += len(rows)
     if count:
@@ -296,10 +296,10 @@ _ARCHIVERS: Final[
 }
 
 
-def _chunks(rows: Iterable[HistoryRow]) -> Iterator[list[HistoryRow]]:
+def _chunks(rows: Iterable[ArchivedInstantRow]) -> Iterator[list[ArchivedInstantRow]]:
     """Yield rows in lists of bounded size, without duplicates of an instant."""
     seen: set[tuple[str, str]] = set()
-    chunk: list[HistoryRow] = []
+    chunk: list[ArchivedInstantRow] = []
     size = 0
     for row in rows:
         if (row.requested, row.action) in seen:

@@ -27,7 +27,7 @@ from drawstring.config.table.properties import decode_properties, encode_propert
 from drawstring.config.table_config import KeyGeneratorType, MergeMode, TableConfig, table_config
 from drawstring.config.table_kinds import registered_key_generator, registered_merger
 from drawstring.model.table_version import LAYOUTS
-from drawstring.storage.local import next_step
+from drawstring.storage.local import missing_table_advice
 from drawstring.storage.protocol import Storage, folders_above, joined
 from drawstring.timeline.timeline import parse_instant
 
@@ -203,7 +203,10 @@ def _load(storage: Storage) -> _Stored:
     if problem is None and _has_timeline(storage):
         raise _properties_missing(storage)
     if problem is None:
-        text = f"This is not a Hudi table (no {PROPERTIES_PATH}). {next_step(storage, PROPERTIES_PATH)}"
+        text = (
+            f"This is not a Hudi table (no {PROPERTIES_PATH})."
+            f" {missing_table_advice(storage, PROPERTIES_PATH)}"
+        )
         raise NoTableError(text, table=storage.spec.uri)
     raise CorruptTableError(
         f"The table properties are damaged: {problem}. Restore the file from its backup or another copy.",

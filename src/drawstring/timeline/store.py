@@ -45,7 +45,7 @@ from drawstring.timeline.claims import Claim, Claims, Fence, claim_path
 from drawstring.timeline.migration import BootstrapSources
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.timeline import (
-    MOVED,
+    MOVED_MARKER,
     Timeline,
     file_name,
     instant_time,
@@ -272,7 +272,9 @@ class Completion:
             decided = self.claims.commit(instant, name, content, fence)
             if decided is None:
                 is_done = self._completed_before(instant) is not None
-                raise _lost(instant, _DONE if is_done else "another process took it over, as to roll it back")
+                raise _completion_error(
+                    instant, _DONE if is_done else "another process took it over, as to roll it back"
+                )
             timeline = self.files.load()
             if not _is_inflight(timeline, instant) or not _is_overtaken(timeline, completed):
                 return completed, decided, timeline
@@ -281,7 +283,7 @@ class Completion:
             if fence is None and self.claims.committing(instant) is not None:
                 return completed, decided, timeline  # another process is completing it at that time
             if fence is None:
-                raise _lost(instant, "another process settled it", DecidedError)
+                raise _completion_error(instant, "another process settled it", DecidedError)
 
     def _is_archived(self, timeline: Timeline, pending: Instant, completed: Instant) -> bool:
         """Return whether other processes completed a claimed instant for its writer and archived it.
@@ -296,7 +298,7 @@ class Completion:
         if any((each.requested, each.action) == (completed.requested, completed.action) for each in archived):
             return True
         self._delete_claim(pending)
-        raise _lost(pending, reason, DecidedError)
+        raise _completion_error(pending, reason, DecidedError)
 
     def _put_completed(self, completed: Instant, pending: Instant, content: bytes, decided: Fence) -> None:
         """Put the completed file of an instant whose completion is claimed.
@@ -315,12 +317,12 @@ class Completion:
                 is_revoked = not is_ours and self.claims.abort(pending, decided) is not None
                 is_ours = is_ours or self.storage.exists(path)
             if not is_ours and not is_revoked and isinstance(error, ConflictError):
-                raise _lost(pending, "another process settled it", DecidedError) from error
+                raise _completion_error(pending, "another process settled it", DecidedError) from error
             if not is_ours:
                 raise
         if not is_ours:
             self._delete_claim(pending)
-            raise _lost(pending, _DONE, DecidedError)
+            raise _completion_error(pending, _DONE, DecidedError)
 
     def _complete_for(self, instant: Instant, claim: Claim) -> Instant:
         """Put the completed file on behalf of the writer that claimed the completion."""
@@ -384,7 +386,9 @@ def _obstacle(timeline: Timeline, instant: Instant, completed: Instant) -> str |
     return "it was rolled back"
 
 
-def _lost(instant: Instant, reason: str, kind: type[ConflictError] = ConflictError) -> ConflictError:
+def _completion_error(
+    instant: Instant, reason: str, kind: type[ConflictError] = ConflictError
+) -> ConflictError:
     if reason == _DONE:
         advice = "What that one committed counts."
     elif issubclass(kind, DecidedError):
@@ -410,7 +414,6 @@ def _taken_over(instant: Instant) -> TakenOverError:
 _RECALLED_COMMITS = 64
 _LOADS_MAX = 6
 _END_OF_TIME = "9" * 17
-_store_log = logging.getLogger("drawstring")
 
 
 class TimelineStore:
@@ -484,7 +487,7 @@ class TimelineStore:
         names = self._storage.list_names(self._config.timeline_folder)
         is_same = names == self._listed  # as mostly when it is listed twice under one lock
         timeline = self._timeline if is_same else timeline_of(tuple(names), self._config.layout)
-        if MOVED in names or not timeline.instants:
+        if MOVED_MARKER in names or not timeline.instants:
             self._check_layout()
         if not is_same:
             self._check_folders(names)

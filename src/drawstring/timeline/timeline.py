@@ -216,7 +216,7 @@ def _unreadable(value: object) -> InvalidError:
     )
 
 
-MOVED = "timeline.moved"
+MOVED_MARKER = "timeline.moved"
 """Name of a file in the folder of a timeline that is being deleted, since the other layout counts now."""
 
 _NAME = re.compile(r"(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?", re.ASCII)
@@ -395,7 +395,7 @@ class Timeline(ShowsGrid):
             files: the instant and state of each file.
             rolled_back: requested times of instants that were rolled back.
         """
-        return _joined((_Begun.of(files),), rolled_back)
+        return _joined((_InstantsOfSecond.of(files),), rolled_back)
 
     @property
     def uncommitted(self) -> frozenset[str]:
@@ -540,18 +540,20 @@ def timeline_of(names: tuple[str, ...], layout: TimelineLayout) -> Timeline:
         names: of all files; those that are not instants are ignored.
         layout: of the timeline.
     """
-    return _joined([_of_second(tuple(some), layout) for _, some in groupby(names, _SECOND)], noted_in(names))
+    return _joined(
+        [_instants_of_second(tuple(some), layout) for _, some in groupby(names, _SECOND)], noted_in(names)
+    )
 
 
 @lru_cache(maxsize=_SECONDS_CACHED)
-def _of_second(names: tuple[str, ...], layout: TimelineLayout) -> _Begun:
+def _instants_of_second(names: tuple[str, ...], layout: TimelineLayout) -> _InstantsOfSecond:
     """Return the instants of one second: between two loads of a timeline those of few seconds change."""
     parsed = (parse_instant(name, layout) for name in names)
-    return _Begun.of(each for each in parsed if each is not None)
+    return _InstantsOfSecond.of(each for each in parsed if each is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
+class _InstantsOfSecond:
     """Instants, none of which has files among others.
 
     Attributes:
@@ -565,7 +567,7 @@ class _Begun:
     requested: frozenset[str]
 
     @staticmethod
-    def of(files: Iterable[Instant]) -> _Begun:
+    def of(files: Iterable[Instant]) -> _InstantsOfSecond:
         furthest: dict[tuple[str, Action], Instant] = {}
         begun: set[str] = set()
         requested: set[str] = set()
@@ -577,17 +579,17 @@ class _Begun:
                 begun.add(instant.requested)
                 if instant.state is State.REQUESTED:
                     requested.add(instant.requested)
-        return _Begun(_in_order(furthest.values()), frozenset(begun), frozenset(requested))
+        return _InstantsOfSecond(_in_order(furthest.values()), frozenset(begun), frozenset(requested))
 
 
-def _joined(parts: Sequence[_Begun], rolled_back: Collection[str]) -> Timeline:
+def _joined(parts: Sequence[_InstantsOfSecond], rolled_back: Collection[str]) -> Timeline:
     """Return the timeline of instants that are sorted, part after part."""
     instants = tuple(chain.from_iterable(each.instants for each in parts))
     begun, requested = (
         frozenset().union(*(part.begun for part in parts)),
         frozenset().union(*(part.requested for part in parts)),
     )
-    late = tuple(each for each in instants if _is_undone(each, begun, rolled_back)) if rolled_back else ()
+    late = tuple(each for each in instants if _was_restored(each, begun, rolled_back)) if rolled_back else ()
     counted = tuple(instant for instant in instants if instant not in late) if late else instants
     start = _start(counted, begun)
     stray = tuple(instant for instant in counted if _is_stray(instant, requested, start))
@@ -606,7 +608,7 @@ def _further_state(one: Instant, other: Instant) -> Instant:
     return min(one, other, key=lambda instant: instant.completed or "")
 
 
-def _is_undone(instant: Instant, begun: Collection[str], rolled_back: Collection[str]) -> bool:
+def _was_restored(instant: Instant, begun: Collection[str], rolled_back: Collection[str]) -> bool:
     """Return whether a restore undid a completed write whose completed file is there alone."""
     return instant.is_write and instant.requested in rolled_back and instant.requested not in begun
 

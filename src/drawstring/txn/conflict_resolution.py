@@ -82,10 +82,10 @@ from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import PROPERTIES_PATH
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
-from drawstring.txn.heartbeat import another_writer, process_of, told_commit
+from drawstring.txn.heartbeat import another_writer, describe_commit, process_of
 from drawstring.txn.reach import NO_ROWS, Groups, Reads, shown
 from drawstring.txn.rollback.recovery import unschedule_clustering
-from drawstring.txn.rollback.restore import undoing
+from drawstring.txn.rollback.restore import rollback_of
 from drawstring.txn.transaction import LockedTable
 
 KEYS_MAX: Final = 1_000_000
@@ -239,7 +239,7 @@ _SHOWN: Final = 5
 """How many instants a message names."""
 
 _RETRIES: Final = "hoodie.write.num.retries.on.conflict.failures"
-_AGAIN: Final = f"Write again, or let writes run again more often with {_RETRIES}."
+_ADVICE_WRITE_AGAIN: Final = f"Write again, or let writes run again more often with {_RETRIES}."
 _AFTER_CLUSTERING: Final = (
     "Write again when the clustering is done: wait for the process that runs it, or run it if none does"
     f" (cluster). With {_RETRIES} a write waits for it."
@@ -247,7 +247,7 @@ _AFTER_CLUSTERING: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class Conflict:
     """Why a write is in conflict with another one.
 
     Attributes:
@@ -264,7 +264,7 @@ class Clash:
         return f"{self.why}: {shown(self.groups)}" if self.groups else self.why
 
 
-def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
+def rolled_back_error(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
     """Return the error of a write whose instant is gone from the timeline.
 
     Args:
@@ -272,7 +272,7 @@ def rolled_back(locked: LockedTable, now: Timeline, own: str) -> LostRaceError:
         now: its timeline.
         own: requested time of the write.
     """
-    undo = undoing(locked.store, now, own)
+    undo = rollback_of(locked.store, now, own)
     how = "which left no instant" if undo is None else f"by the {undo.action} {undo.requested}"
     return LostRaceError(
         f"Another process rolled this write back, {own}, while it ran ({how}). It found"
@@ -310,7 +310,7 @@ def other_first_write(own: str, first: Instant, metadata: CommitMetadata, why: s
         why: what does not fit.
     """
     return LostRaceError(
-        f"{told_commit(first, metadata)} was committed while this write, {own}, ran, with files in"
+        f"{describe_commit(first, metadata)} was committed while this write, {own}, ran, with files in"
         f" {shown(metadata.touched)}, and the table was empty before. They do not fit: {why} Nothing of"
         " this write was committed. Give all writers the same options, and write again.",
         instant=first.requested,
@@ -327,7 +327,7 @@ def schema_race(own: str, other: Instant | None, metadata: CommitMetadata | None
     """
     which, where = "Another writer", ""
     if other is not None and metadata is not None:
-        which, where = told_commit(other, metadata), f" It wrote to {shown(metadata.touched)}."
+        which, where = describe_commit(other, metadata), f" It wrote to {shown(metadata.touched)}."
     return OutrunError(
         f"{which} changed the schema of the table while this write, {own}, which changes it too, ran.{where}"
         " Nothing of this write was committed. Write again.",
@@ -375,7 +375,7 @@ def properties_race(own: str, began: Mapping[str, str], now: Mapping[str, str], 
 
 
 def lost_race(
-    own: str, other: Instant, what: str, clash: Clash, metadata: CommitMetadata | None = None
+    own: str, other: Instant, what: str, clash: Conflict, metadata: CommitMetadata | None = None
 ) -> LostRaceError:
     """Return the error of a write that may not commit because of another instant.
 
@@ -387,7 +387,13 @@ def lost_race(
         metadata: of that instant, if it was committed.
     """
     which = f"The {other.action} {other.requested} of another writer"
-    return _lost(own, other, f"{told_commit(other, metadata) if metadata else which} {what}", clash, _AGAIN)
+    return _lost(
+        own,
+        other,
+        f"{describe_commit(other, metadata) if metadata else which} {what}",
+        clash,
+        _ADVICE_WRITE_AGAIN,
+    )
 
 
 def lost_to_plan(own: str, plan: Instant, groups: Groups, who: str) -> LostRaceError:
@@ -401,9 +407,9 @@ def lost_to_plan(own: str, plan: Instant, groups: Groups, who: str) -> LostRaceE
     """
     runner = f", which {who} runs," if who else ""
     which = f"The {plan.action} {plan.requested} of another writer{runner} was planned"
-    clash = Clash("it is going to rewrite file groups that this write changed", groups)
+    clash = Conflict("it is going to rewrite file groups that this write changed", groups)
     # A compaction does not keep a new attempt from writing, as a clustering does.
-    advice = _AFTER_CLUSTERING if plan.action is Action.CLUSTERING else _AGAIN
+    advice = _AFTER_CLUSTERING if plan.action is Action.CLUSTERING else _ADVICE_WRITE_AGAIN
     return _lost(own, plan, which, clash, advice)
 
 
@@ -424,7 +430,7 @@ def lost_to_clustering(locked: LockedTable, requested: str, groups: Groups) -> L
     )
 
 
-def _lost(own: str, other: Instant, what: str, clash: Clash, advice: str) -> LostRaceError:
+def _lost(own: str, other: Instant, what: str, clash: Conflict, advice: str) -> LostRaceError:
     kind = OutrunError if clash.by_services else LostRaceError
     return kind(
         f"{what} while this write, {own}, ran, and conflicts with it: {clash}. Nothing of this write was"
@@ -501,14 +507,14 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
     if tuple(each for each in now.instants if each.requested != own.requested) == began.instants:
         return
     store, config = locked.store, locked.config
-    for instant in _undone(began, now):
-        clash = Clash("this write began with its rows, and may have built on them")
+    for instant in _rolled_back_writes(began, now):
+        clash = Conflict("this write began with its rows, and may have built on them")
         raise lost_race(own.requested, instant, "was rolled back or restored", clash)
     for instant in _archived(began, now):
-        clash = Clash("its file groups cannot be compared any more", by_services=True)
+        clash = Conflict("its file groups cannot be compared any more", by_services=True)
         raise lost_race(own.requested, instant, "was completed and archived", clash)
     for instant in _unscheduled(own, began, now):
-        clash = Clash("log files or buckets of this write may belong to its plan")
+        clash = Conflict("log files or buckets of this write may belong to its plan")
         raise lost_race(own.requested, instant, "was unscheduled", clash)
     is_first = began.latest_write() is None
     is_cleaned = any(each not in began.instants for each in now.completed_of(Action.CLEAN))
@@ -519,25 +525,27 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         # Log files of a write that knows a compaction belong to the slice that it creates.
         spares_logs = not config.rules.names_logs_by_slice or began.find(instant.requested) is not None
         if is_first and _may_have_other_buckets(own, other, config):
-            clash = Clash("the table was empty, and both decided on the buckets of", other.touched)
+            clash = Conflict("the table was empty, and both decided on the buckets of", other.touched)
         elif is_cleaned and _may_have_missed_slices(own, other):
             why = "a clean ran too, so that this write may not have found all rows of"
-            clash = Clash(why, other.touched, by_services=True)
-        elif found := _clash_with_completed(own, instant, other, spares_logs=spares_logs):
+            clash = Conflict(why, other.touched, by_services=True)
+        elif found := _conflict_with_completed(own, instant, other, spares_logs=spares_logs):
             clash = found
         elif not other.compacted and _may_insert_same_key(own, instant, other, locked):
             why = _SAME_BUCKETS if own.is_hashed else _SAME_KEYS
-            clash = Clash(why, _places_of_keys(own, other))
+            clash = Conflict(why, _places_of_keys(own, other))
         else:
             continue
         what = f"was committed ({str(other.operation).lower()})"
         raise lost_race(own.requested, instant, what, clash, other)
     for instant, inputs in _planned_since(began, now, store):
-        if not _gives_way(own, instant) and (shared := inputs & _in_danger(own, instant, config)):
+        if not _gives_way(own, instant) and (
+            shared := inputs & _groups_barred_from_plan(own, instant, config)
+        ):
             raise lost_to_plan(own.requested, instant, shared, process_of(locked.context.storage, instant))
 
 
-def _undone(began: Timeline, now: Timeline) -> Iterator[Instant]:
+def _rolled_back_writes(began: Timeline, now: Timeline) -> Iterator[Instant]:
     """Yield the writes that were completed when the write began, and are gone without being archived."""
     for instant in began.writes():
         if now.write_at(instant.requested) is None and not now.is_archived(instant.requested):
@@ -577,9 +585,9 @@ def _may_have_other_buckets(own: OwnChanges, other: CommitMetadata, config: Tabl
     return is_open and not _partitions(own.metadata).isdisjoint(_partitions(other))
 
 
-def _clash_with_completed(
+def _conflict_with_completed(
     own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
-) -> Clash | None:
+) -> Conflict | None:
     """Return why a write conflicts with a completed one, other than over new keys; None without a conflict.
 
     Args:
@@ -593,18 +601,18 @@ def _clash_with_completed(
         is_later = instant.requested > own.requested
         replaced = own.metadata.superseded if is_later else frozenset()
         shared = other.touched & (own.metadata.based | replaced)
-        return Clash(_SAME_GROUPS, shared) if shared else None
-    if shared := _disputed(own, instant, other):
-        return Clash(_SAME_GROUPS, shared)
+        return Conflict(_SAME_GROUPS, shared) if shared else None
+    if shared := _order_dependent_groups(own, instant, other):
+        return Conflict(_SAME_GROUPS, shared)
     if other.changes_records and (own.overwrites_table or own.reads.depends_on(other.touched)):
-        return Clash("it changed or added rows where this write reads them, in", other.touched)
+        return Conflict("it changed or added rows where this write reads them, in", other.touched)
     paths = _partitions(own.metadata)
     if own.overwrites and (beside := frozenset(each for each in other.touched if each[0] in paths)):
-        return Clash("this write replaces all rows of partitions in which it wrote to", beside)
+        return Conflict("this write replaces all rows of partitions in which it wrote to", beside)
     return None
 
 
-def _disputed(own: OwnChanges, instant: Instant, other: CommitMetadata) -> Groups:
+def _order_dependent_groups(own: OwnChanges, instant: Instant, other: CommitMetadata) -> Groups:
     """Return the file groups that two writes changed in a way that depends on their order."""
     shared = own.metadata.touched & other.touched
     if not own.non_blocking:
@@ -674,7 +682,7 @@ def _gives_way(own: OwnChanges, plan: Instant) -> bool:
     return plan.action is Action.CLUSTERING and own.precedes_clusterings
 
 
-def _in_danger(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
+def _groups_barred_from_plan(own: OwnChanges, plan: Instant, config: TableConfig) -> Groups:
     """Return the file groups of a write that must not be in a plan that was made since it began."""
     if plan.action is Action.CLUSTERING or config.rules.names_logs_by_slice:
         return own.metadata.touched

@@ -43,10 +43,10 @@ from drawstring.metadata.definitions import undefine
 from drawstring.metadata.maintained.files import FileChanges, written_files
 from drawstring.metadata.partitions.protocol import PartitionMaintainer
 from drawstring.metadata.table import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
-from drawstring.metadata.update import MetadataKeeper
+from drawstring.metadata.update import MetadataMaintainer
 from drawstring.metadata.writer import EncodedCommit, MetadataWriter
-from drawstring.model.commit import WRITER, CommitMetadata, Held
-from drawstring.model.instant import BUILDS, Action, Instant
+from drawstring.model.commit import WRITER, CommitMetadata, WriterFacts
+from drawstring.model.instant import BUILD_TIME_PREFIX, Action, Instant
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
@@ -179,7 +179,7 @@ class MetadataTableGuard:
         self._config = config
         self._encoded: EncodedCommit | None = None
         self._metadata: CommitMetadata | None = None
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, WriterFacts] = {}
         self._is_registered = _is_registered(config)
         self._is_gone = False
         self._added: tuple[str, ...] = ()
@@ -296,8 +296,8 @@ class MetadataTableGuard:
             )
 
     @cached_property
-    def _keeper(self) -> MetadataKeeper:
-        return MetadataKeeper(self._storage, self._clock, self._ids, self._check, self._compaction)
+    def _keeper(self) -> MetadataMaintainer:
+        return MetadataMaintainer(self._storage, self._clock, self._ids, self._check, self._compaction)
 
     def _keep(self, instant: Instant, content: bytes) -> bool:
         """Bring the metadata table up to date; False if that is not possible, or not needed."""
@@ -354,7 +354,7 @@ class MetadataTableGuard:
         if requested in self._own:
             return False
         names = [status.name for folder in _TIMELINES for status in self._storage.list_files(folder)]
-        times = [name for name in names if name[:14].isdecimal() and not name.startswith(BUILDS)]
+        times = [name for name in names if name[:14].isdecimal() and not name.startswith(BUILD_TIME_PREFIX)]
         return any(name.startswith(requested) for name in times) or requested < min(times, default="")
 
 

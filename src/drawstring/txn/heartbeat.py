@@ -25,8 +25,8 @@ An empty heartbeat file is not flushed to the disk. The flush would take longer 
 write under the table lock when it begins. A power cut may lose the file, but it ends the writer too.
 
 Names in messages: a message names a pending instant by its action, its requested time, its process and its
-file groups (`told`). Lock files and heartbeats name the process. The file groups of a write are those that
-its markers name; the file groups of a service are those in its plan.
+file groups (`describe_instant`). Lock files and heartbeats name the process. The file groups of a write are
+those that its markers name; the file groups of a service are those in its plan.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from drawstring.txn.storage_clock import about_now_ms, passed_ms, storage_now_ms
 from drawstring.txn.table_context import TableContext
 
 HEARTBEAT_FOLDER: Final = ".hoodie/.heartbeat"
-OF_DRAWSTRING: Final = b"drawstring"
+SINGLE_WRITER_CONTENT: Final = b"drawstring"
 """Content of a heartbeat that is for Hudi alone: a lock or a lease tells whether the process lives."""
 _BESIDE_OTHERS: Final = b""
 _TOLERANCE_MS: Final = 10_000
@@ -128,7 +128,7 @@ def _ages(
         failed: the greatest age of a live heartbeat.
         only_reads: whether to trust the clock of this machine.
     """
-    now_ms, found = about_now_ms(storage, clock), beats(storage)
+    now_ms, found = about_now_ms(storage, clock), heartbeat_times(storage)
     times = found.keys() if instants is None else found.keys() & {each.requested for each in instants}
     passed, doubtful = passed_ms(storage), False
     ages: dict[str, int] = {}
@@ -139,7 +139,7 @@ def _ages(
     if only_reads or not doubtful:
         return ages
     now_ms = storage_now_ms(storage, clock)
-    return {time: now_ms - ms for time, ms in beats(storage).items() if time in times}
+    return {time: now_ms - ms for time, ms in heartbeat_times(storage).items() if time in times}
 
 
 class Heartbeat:
@@ -235,11 +235,11 @@ class Heartbeat:
 
     def _content(self) -> bytes:
         if not self._tells_all:
-            return OF_DRAWSTRING
+            return SINGLE_WRITER_CONTENT
         return _BESIDE_OTHERS if self._lock is not None else this_process().encode()
 
 
-def beats(storage: Storage) -> Mapping[str, int]:
+def heartbeat_times(storage: Storage) -> Mapping[str, int]:
     """Return the modification time of each heartbeat in epoch milliseconds, by requested time."""
     return {status.name: status.modified_ms for status in storage.list_files(HEARTBEAT_FOLDER)}
 
@@ -264,18 +264,18 @@ def has_died(storage: Storage, write: Instant) -> bool:
 def _held_lock(storage: Storage, instant: Instant) -> bool:
     """Return whether the heartbeat is that of a process of drawstring with the table lock, or a lease."""
     try:
-        return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == OF_DRAWSTRING
+        return storage.read(f"{HEARTBEAT_FOLDER}/{instant.requested}") == SINGLE_WRITER_CONTENT
     except FileNotFoundError:
         return True
 
 
-_TOLD: Final = 3
+_PENDING_NAMED_MAX: Final = 3
 """How many pending instants a message names."""
 _NAME_MAX: Final = 200
 _UNREADABLE: Final = (DrawstringError, OSError, UnicodeDecodeError)
 
 
-def told(storage: Storage, clock: Clock, work: Instant) -> str:
+def describe_instant(storage: Storage, clock: Clock, work: Instant) -> str:
     """Name a pending instant for a message.
 
     Args:
@@ -283,22 +283,22 @@ def told(storage: Storage, clock: Clock, work: Instant) -> str:
         clock: for reading the timeline.
         work: the instant.
     """
-    return named(storage, work) + told_groups(storage, clock, work)
+    return instant_name(storage, work) + describe_file_groups(storage, clock, work)
 
 
-def named(storage: Storage, work: Instant) -> str:
+def instant_name(storage: Storage, work: Instant) -> str:
     """Name a pending instant by its action, its time and, where a file tells, its process."""
     who = process_of(storage, work)
     return f"the {work.action} {work.requested}{f' of {who}' if who else ''}"
 
 
-def told_groups(storage: Storage, clock: Clock, work: Instant) -> str:
+def describe_file_groups(storage: Storage, clock: Clock, work: Instant) -> str:
     """Return the words for the file groups of a pending instant, led by a comma; empty without any."""
     groups = groups_of(storage, clock, work)
     return f", at work in {shown(groups)}" if groups else ""
 
 
-def told_commit(instant: Instant, metadata: CommitMetadata) -> str:
+def describe_commit(instant: Instant, metadata: CommitMetadata) -> str:
     """Name a completed write of somebody else for a message, with its process if it noted it."""
     return f"The {instant.action} {instant.requested} of {another_writer(metadata)}"
 
@@ -308,15 +308,15 @@ def another_writer(metadata: CommitMetadata) -> str:
     return f"another writer ({metadata.writer})" if metadata.writer else "another writer"
 
 
-def told_pending(storage: Storage, clock: Clock) -> str:
+def describe_pending(storage: Storage, clock: Clock) -> str:
     """Return a sentence that names what is pending on a table, led by a space; empty if that is nothing."""
     pending: Sequence[Instant] = ()
     with suppress(DrawstringError, OSError):
         pending = TimelineStore(storage, load_config(storage), clock).load().pending_of(*FILE_ACTIONS)
     if not pending:
         return ""
-    names = "; ".join(told(storage, clock, each) for each in pending[-_TOLD:])
-    more = f"; and {len(pending) - _TOLD} more" if len(pending) > _TOLD else ""
+    names = "; ".join(describe_instant(storage, clock, each) for each in pending[-_PENDING_NAMED_MAX:])
+    more = f"; and {len(pending) - _PENDING_NAMED_MAX} more" if len(pending) > _PENDING_NAMED_MAX else ""
     return f" Pending: {names}{more}."
 
 
@@ -336,7 +336,7 @@ def process_of(storage: Storage, work: Instant) -> str:
 
 
 def _of_heartbeat(content: bytes) -> str:
-    if content == OF_DRAWSTRING:
+    if content == SINGLE_WRITER_CONTENT:
         return "a process of drawstring"
     return content.decode()[:_NAME_MAX] or "another engine"
 
@@ -371,7 +371,7 @@ def leased(context: TableContext, pending: Collection[Instant]) -> list[Instant]
     ]
 
 
-def worked_on(
+def active_instants(
     context: TableContext,
     pending: Collection[Instant],
     failed: FailedWrites = DEFAULT_FAILED_WRITES,
@@ -427,7 +427,8 @@ def refuse_live_writers(
     for instant in alive_elsewhere(storage, clock, pending, failed, only_reads=only_reads):
         raise ConflictError(
             "Another process or engine is writing to this table: the heartbeat of"
-            f" {told(storage, clock, instant)} is younger than {failed.alive_ms // 1000} s. {advice}",
+            f" {describe_instant(storage, clock, instant)} is younger than {failed.alive_ms // 1000} s."
+            f" {advice}",
             table=storage.spec.uri,
             instant=instant.requested,
         )
@@ -446,7 +447,7 @@ def runs_elsewhere(
         advice: what to do, as the last sentences of the message.
     """
     who = runner_of(context.storage, context.clock, context.ids, requested)
-    where = "" if work is None else told_groups(context.storage, context.clock, work)
+    where = "" if work is None else describe_file_groups(context.storage, context.clock, work)
     return ConflictError(
         f"Another process runs this {what} ({who}){where}. {advice}",
         table=context.storage.spec.uri,
@@ -473,7 +474,7 @@ def refuse_live_work(context: TableContext, timeline: Timeline, failed: FailedWr
     storage, clock = context.storage, context.clock
     for each in leased(context, pending):
         raise ConflictError(
-            f"Another process runs {told(storage, clock, each)}. End that process, or {purpose}"
+            f"Another process runs {describe_instant(storage, clock, each)}. End that process, or {purpose}"
             " when it is done.",
             table=storage.spec.uri,
             instant=each.requested,

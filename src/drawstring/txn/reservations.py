@@ -31,7 +31,7 @@ from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.conflict_resolution import OwnChanges
-from drawstring.txn.heartbeat import alive_elsewhere, named
+from drawstring.txn.heartbeat import alive_elsewhere, instant_name
 from drawstring.txn.reach import Groups, InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
@@ -208,7 +208,10 @@ def refuse_reserved(
     for each in reservations(context, timeline, failed, own, listed) if parts else ():
         if each.parts.overlap(parts):
             raise _refusal(
-                named(context.storage, each.write), str(each.parts), each.write.requested, context.storage
+                instant_name(context.storage, each.write),
+                str(each.parts),
+                each.write.requested,
+                context.storage,
             )
 
 

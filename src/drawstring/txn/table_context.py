@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from drawstring.base.clock import Clock, Ids, SystemClock, SystemIds
 from drawstring.base.errors import InvalidError
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.config.keys.index import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.keys.rolling_metadata import NO_ROLLING, RollingMetadata
 from drawstring.config.table_config import TableConfig
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from drawstring.timeline.store import TimelineStore
     from drawstring.timeline.timeline import Timeline
 else:
-    import_later(
+    lazy_import(
         globals(),
         table_view="drawstring.filegroups.file_system_view:table_view",
         SliceLookup="drawstring.filegroups.file_system_view:SliceLookup",

@@ -33,7 +33,7 @@ from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers, discard_failed_attempts
-from drawstring.metadata.update import MetadataKeeper
+from drawstring.metadata.update import MetadataMaintainer
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.protocol import Storage
@@ -44,7 +44,7 @@ from drawstring.timeline.schema import put_versions
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
-from drawstring.txn.heartbeat import Heartbeat, told_pending
+from drawstring.txn.heartbeat import Heartbeat, describe_pending
 from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
 from drawstring.txn.reach import shown
 from drawstring.txn.rollback.recovery import abort_write, rollback_pending, settle_write
@@ -78,10 +78,10 @@ class LockedTable:
     guard: MetadataTableGuard
 
     @property
-    def keeper(self) -> MetadataKeeper:
+    def keeper(self) -> MetadataMaintainer:
         """What maintains the metadata table."""
         context = self.context
-        return MetadataKeeper(
+        return MetadataMaintainer(
             context.storage, context.clock, context.ids, self.lock.check, context.metadata_compaction
         )
 
@@ -214,7 +214,7 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
     context.check_changeable()
     context = _chosen(context, locking)
     storage, clock, ids = context.storage, context.clock, context.ids
-    pending = partial(told_pending, storage, clock)
+    pending = partial(describe_pending, storage, clock)
     with (
         HeldLock(lambda: table_lock(storage, clock, ids, locking.wait_ms, locking, pending)) as lock,
         conflict_if_lost(lock),

@@ -38,14 +38,14 @@ from drawstring.engine.group import (
     contiguous_groups,
     split_by,
 )
-from drawstring.filegroups.base_file_writer import FileSettings, NewGroups, close_together
+from drawstring.filegroups.base_file_writer import FileSettings, NewFileGroupWriter, close_together
 from drawstring.filegroups.sorted_merge import whole_keys
 from drawstring.filegroups.write.changes import split_deletes, upserts
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import TaskContext
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
 from drawstring.storage import open_spec
-from drawstring.write.placement import keyed
+from drawstring.write.placement import with_record_keys
 
 FILES_TOGETHER_MAX: Final = 32
 """Number of small files that are written together."""
@@ -68,7 +68,7 @@ class PlaceNew:
     def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterator[WriteStat]:
         """Write the rows of one task."""
         files = _Files(self.settings, self.ids, context)
-        rows = keyed(batches, self.settings, context.task)
+        rows = with_record_keys(batches, self.settings, context.task)
         try:
             if self.is_sorted:
                 yield from self._in_order(rows, files)
@@ -113,7 +113,9 @@ class _Gatherer:
     def run(self) -> Iterator[WriteStat]:
         try:
             at_once(self._read, range(self._readers), self._readers)
-            done = at_once(self._finish, _together(self._gathering.rest(), self._threads), self._threads)
+            done = at_once(
+                self._finish, _batches_of_portions(self._gathering.rest(), self._threads), self._threads
+            )
         finally:
             self._gathering.close()
         done += at_once(_closed, self._files.idle(), self._threads)
@@ -153,8 +155,8 @@ class _Files:
         self._storage = open_spec(settings.storage)
         self._meta_columns = settings.meta_column_writer(context.task)
         self._lock = threading.Lock()
-        self._idle: dict[str, list[NewGroups]] = defaultdict(list)
-        self._all: set[NewGroups] = set()
+        self._idle: dict[str, list[NewFileGroupWriter]] = defaultdict(list)
+        self._all: set[NewFileGroupWriter] = set()
 
     def write(self, partition: str, rows: Iterator[pa.RecordBatch], *, as_row_groups: bool = False) -> None:
         """Write rows to an open file, or to a new one, which stays open.
@@ -184,7 +186,7 @@ class _Files:
             self._fill(groups, rows)
         return close_together(files)
 
-    def idle(self) -> list[NewGroups]:
+    def idle(self) -> list[NewFileGroupWriter]:
         """Return the open files."""
         return list(chain.from_iterable(self._idle.values()))
 
@@ -193,31 +195,31 @@ class _Files:
         for groups in self._all:
             groups.abort()
 
-    def _written(self, partition: str, rows: Iterator[pa.RecordBatch]) -> NewGroups:
+    def _written(self, partition: str, rows: Iterator[pa.RecordBatch]) -> NewFileGroupWriter:
         with self._lock:
             groups = self._taken(partition)
         self._fill(groups, rows)
         return groups
 
-    def _taken(self, partition: str) -> NewGroups:
+    def _taken(self, partition: str) -> NewFileGroupWriter:
         return self._idle[partition].pop() if self._idle[partition] else self._new(partition)
 
-    def _fill(self, groups: NewGroups, rows: Iterator[pa.RecordBatch]) -> None:
+    def _fill(self, groups: NewFileGroupWriter, rows: Iterator[pa.RecordBatch]) -> None:
         # A file ends between batches.
         for batch in coalesced(rows, bytes_max=min(COALESCED_BYTES_MAX, self._settings.base_file_bytes_max)):
             live_rows = _live(batch, self._settings)
             if live_rows.num_rows:
                 groups.write(live_rows)
 
-    def _new(self, partition: str) -> NewGroups:
-        groups = NewGroups(
+    def _new(self, partition: str) -> NewFileGroupWriter:
+        groups = NewFileGroupWriter(
             self._settings, self._storage, partition, self._context, self._meta_columns, self._ids
         )
         self._all.add(groups)
         return groups
 
 
-def _together(portions: list[Portion], threads: int) -> list[list[Portion]]:
+def _batches_of_portions(portions: list[Portion], threads: int) -> list[list[Portion]]:
     """Divide portions, the largest first, into those that are written together; the large ones are alone."""
     small = [each for each in portions if each.size_bytes <= SMALL_BYTES_MAX]
     count = max(1, min(FILES_TOGETHER_MAX, -(-len(small) // threads)))
@@ -225,7 +227,7 @@ def _together(portions: list[Portion], threads: int) -> list[list[Portion]]:
     return large + [small[start : start + count] for start in range(0, len(small), count)]
 
 
-def _closed(groups: NewGroups) -> list[WriteStat]:
+def _closed(groups: NewFileGroupWriter) -> list[WriteStat]:
     return list(groups.close())
 
 

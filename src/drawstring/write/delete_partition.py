@@ -19,8 +19,8 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.formats.metadata.commit import encode_requested_replace
-from drawstring.index.factory import STORED_INDEX
-from drawstring.index.protocol import IndexCommit, completing
+from drawstring.index.factory import STORED_INDEX_LIFECYCLE
+from drawstring.index.protocol import IndexCommit, completing_instant
 from drawstring.model.commit import CommitMetadata, WriteOperation
 from drawstring.model.files import PARTITION_METADATA, join_path
 from drawstring.model.instant import Action
@@ -35,7 +35,7 @@ from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_a
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import VERBS, plan_write
 from drawstring.write.replaced import replaced_groups
-from drawstring.write.retry import attempted
+from drawstring.write.retry import run_attempts
 from drawstring.write.validation import validate_commit
 from drawstring.write.write_outcome import WriteOutcome
 
@@ -78,7 +78,7 @@ def delete_partitions(
         )
     if rows is not None and not requested and options.concurrency.mode != ConcurrencyMode.SINGLE_WRITER:
         rows = rows.repeatable()
-    return attempted(
+    return run_attempts(
         context, options, lambda _: _delete_requested(context, requested, rows, options, extra, exact)
     )
 
@@ -193,7 +193,7 @@ def drop_listed(
             validate_commit(transaction, timeline, metadata, options.validators)
         cancel_conflicting_clusterings(locked, timeline, options, metadata)
         change = IndexCommit(locked.context.storage, timeline, time, tuple(replaced))
-        with completing(STORED_INDEX, change):
+        with completing_instant(STORED_INDEX_LIFECYCLE, change):
             completed = transaction.commit(metadata)
     result = replace(
         CommitResult.of(completed, DELETE_PARTITION, (), watch.seconds()),

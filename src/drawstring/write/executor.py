@@ -29,7 +29,7 @@ from drawstring.filegroups.read_task import InstantRange
 from drawstring.filegroups.write.changes import ACTION
 from drawstring.formats.metadata.commit import encode_requested_replace
 from drawstring.index.factory import partitions_to_build
-from drawstring.index.protocol import IS_DELETED, LOCATION, Index, IndexCommit, completing
+from drawstring.index.protocol import IS_DELETED, LOCATION, Index, IndexCommit, completing_instant
 from drawstring.index.tag_context import TagContext
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.files import FileSlice
@@ -51,16 +51,16 @@ from drawstring.write.delete_partition import DELETE_PARTITION, delete_partition
 from drawstring.write.facts import WriteFacts
 from drawstring.write.merge import FOUND_LOCATION, KeepLocation
 from drawstring.write.placement import PlaceGroups
-from drawstring.write.plan import Verb, WritePlan, plan_write, setting_only, verb_of
+from drawstring.write.plan import Verb, WritePlan, plan_write, verb_of, with_columns_set
 from drawstring.write.replaced import replaced_by
 from drawstring.write.retry import (
     Turn,
-    attempted,
-    beside_others,
     checked_timeline,
     flush_to_commit,
+    lock_released,
     own_changes,
     rivals_of,
+    run_attempts,
     schema_to_commit,
 )
 from drawstring.write.sizing import Sizer
@@ -69,11 +69,11 @@ from drawstring.write.stream_positions import StreamStep
 from drawstring.write.validation import validate_commit
 from drawstring.write.write_outcome import WriteOutcome
 
-_KNOWN: Final = "_drawstring_known"
-_ELSEWHERE: Final = "_drawstring_known_in"
+_KEY_EXISTS_COLUMN: Final = "_drawstring_known"
+_PARTITION_OF_KEY_COLUMN: Final = "_drawstring_known_in"
 
 
-def without_known(rows: Rows, index: Index, context: TagContext, *, fails: bool) -> Rows:
+def drop_existing_keys(rows: Rows, index: Index, context: TagContext, *, fails: bool) -> Rows:
     """Return the rows whose keys are new in their partitions or, with a global index, in the table.
 
     Args:
@@ -85,11 +85,11 @@ def without_known(rows: Rows, index: Index, context: TagContext, *, fails: bool)
     on = (RECORD_KEY,) if index.is_global else (RECORD_KEY, PARTITION_PATH)
     partitions = context.partitions() if index.is_global else sorted(path for (path,) in rows.keys(on))
     slices = [file_slice for path in partitions for file_slice in context.slices(path)]
-    texts = (RECORD_KEY, _ELSEWHERE if index.is_global else PARTITION_PATH, _KNOWN)
+    texts = (RECORD_KEY, _PARTITION_OF_KEY_COLUMN if index.is_global else PARTITION_PATH, _KEY_EXISTS_COLUMN)
     schema = pa.schema([*(pa.field(name, pa.string()) for name in texts), (IS_DELETED, pa.bool_())])
     reader = ReadLiveKeys(context.key_reader(schema))
     joined = rows.join_keys(on, slices, reader, schema, narrow=True)
-    return joined.map_batches(DropKnown(rows.schema, fails), rows.schema)
+    return joined.map_batches(DropExistingKeys(rows.schema, fails), rows.schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ReadLiveKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class DropKnown:
+class DropExistingKeys:
     """Batch function that drops rows whose key exists.
 
     Attributes:
@@ -121,7 +121,7 @@ class DropKnown:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            is_known = batch.column(_KNOWN).is_valid()
+            is_known = batch.column(_KEY_EXISTS_COLUMN).is_valid()
             if self.fails and pc.any(is_known).as_py():
                 key = batch.filter(is_known).column(RECORD_KEY)[0].as_py()
                 raise InvalidError(
@@ -188,7 +188,7 @@ def write_source(
         return write.attempt(Turn.BESIDE)
     if is_beside_others:
         write = replace(write, source=source.repeatable())
-    return attempted(context, options, write.attempt)
+    return run_attempts(context, options, write.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ class _Write:
                 reserve(locked, facts.time, reach_of(self.lost))
             lookup = self._lookup(facts, plan, turn)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
-            with nullcontext() if alone else beside_others(transaction, facts):
+            with nullcontext() if alone else lock_released(transaction, facts):
                 stats = placed(bound, plan, verb, sizer)
                 replaced = replaced_by(verb, stats, lookup) if verb.replaces else {}
                 extra = {**self.extra, "schema": plan.schema_json}
@@ -295,7 +295,7 @@ class _Write:
             cancel_conflicting_clusterings(locked, timeline, options, metadata)
             locked.guard.want(partitions_to_build(plan.index, options, locked.config))
             change = IndexCommit(context.storage, timeline, facts.time, _overwritten(verb, metadata))
-            with completing(plan.index, change):
+            with completing_instant(plan.index, change):
                 completed = transaction.commit(metadata, plan.settings.config.history)
         watch.lap("commit")
         result = CommitResult.of(completed, self.requested.name, plan.once(stats), watch.seconds())
@@ -338,7 +338,7 @@ def _planned(
 
 def _checked_plan(facts: WriteFacts, source: BoundSource, verb: Verb, options: WriteOptions) -> WritePlan:
     """Plan a write, and check its index against earlier writes."""
-    plan = setting_only(plan_write(facts, source.schema, verb, options), source.sets, options)
+    plan = with_columns_set(plan_write(facts, source.schema, verb, options), source.sets, options)
     if facts.timeline.latest_write() is not None:
         names_index = bool(options.index_type or facts.locked.config.index_type)
         plan.index.check_table(facts.existing_writes(names_index=names_index))
@@ -391,7 +391,7 @@ def _place(source: BoundSource, plan: WritePlan, verb: Verb, sizer: Sizer) -> li
         return _place_prepared(prepared, source, plan, verb, sizer)
     persisted = prepared.persist()
     try:
-        new = without_known(
+        new = drop_existing_keys(
             persisted, plan.index, _tag_context(plan, verb, sizer), fails=plan.duplicates == "fail"
         )
         return _place_prepared(new, source, plan, verb, sizer)

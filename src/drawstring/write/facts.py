@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.lazy import spread
+from drawstring.base.lazy import evenly_spaced
 from drawstring.base.resources import at_once, worker_threads
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.key_settings import (
@@ -129,7 +129,7 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
         raise _refusal(f"the folders of timestamps have {differing}", spec)
     names = pa.schema([field for field in schema if field.name in config.partition_fields])
     check = _HasRowsOfPath(spec, known, names, InstantRange.of(facts.timeline))
-    paths = spread(forms[form], _PARTITIONS_READ_MAX)
+    paths = evenly_spaced(forms[form], _PARTITIONS_READ_MAX)
     fits = at_once(check, [(path, lookup.slices(path)) for path in paths], worker_threads())
     for path, fit in zip(paths, fits, strict=True):
         if not fit:
@@ -286,7 +286,7 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     read = pa.schema([*(schema.field(name) for name in names), (RECORD_KEY, pa.string())])
     ask = _FormOfKeys(spec, config, read, InstantRange.of(facts.timeline))
     partitions = lookup.partitions()
-    paths = spread(partitions, _PARTITIONS_OF_KEYS_MAX)
+    paths = evenly_spaced(partitions, _PARTITIONS_OF_KEYS_MAX)
     forms = {*at_once(ask, [lookup.slices(path) for path in paths], worker_threads())} - {None}
     if not forms and len(paths) < len(partitions):  # perhaps those were emptied
         forms = {*islice(filter(None, (ask(lookup.slices(path)) for path in partitions)), 1)}

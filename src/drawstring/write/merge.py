@@ -38,7 +38,7 @@ from drawstring.base.text_format import counted
 from drawstring.config.table_config import TableConfig
 from drawstring.config.table_kinds import columns_of
 from drawstring.engine.protocol import Rows
-from drawstring.expressions.columns import path_in
+from drawstring.expressions.columns import resolve_column
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.predicate import Where, load_parser, parse_value, parse_where
 from drawstring.filegroups.file_slice_reader import ReadTask, read_slice
@@ -50,7 +50,7 @@ from drawstring.index.protocol import LOCATION, file_group_locations
 from drawstring.index.tag_context import TagContext
 from drawstring.keygen.key_generator import KeyGenerator
 from drawstring.merge.record_merger import merger_of
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.model.result import CommitResult
 from drawstring.query.planner import Query
 from drawstring.schema.evolution import conform, normalise
@@ -235,7 +235,7 @@ def _inserted(clause: RequestedClause, sides: Sides) -> dict[str, pc.Expression]
         return _values(
             _from_source(sides, sides.target.names), {n: n for n in sides.target.names}, sides, seen
         )
-    names = {given: path_in([given], sides.target)[0] for given in clause.values}
+    names = {given: resolve_column([given], sides.target)[0] for given in clause.values}
     needed = [*sides.fixed, *columns_of(sides.config.ordering_fields)]
     needed += [each.name for each in sides.target if not each.nullable]
     missing = [name for name in dict.fromkeys(needed) if name not in names.values()]
@@ -394,7 +394,9 @@ def matched_columns(
         pairs = {name: name for name in names}
     if not pairs:
         raise InvalidError("The merge has no column to match on. Give the record key columns.")
-    matches = {path_in([ours], target)[0]: _of_source(theirs, source) for ours, theirs in pairs.items()}
+    matches = {
+        resolve_column([ours], target)[0]: _of_source(theirs, source) for ours, theirs in pairs.items()
+    }
     for ours, theirs in matches.items():
         _check_comparable(ours, target.field(ours).type, source.field(theirs).type)
     return matches
@@ -479,7 +481,7 @@ def target_columns(clauses: Sequence[Clause], sides: Sides) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ArriveToMerge:
+class PrepareMergeSource:
     """Batch function that prepares the source for the join.
 
     Attributes:
@@ -546,7 +548,7 @@ class ReadToMerge:
     Attributes:
         sides: columns of both.
         clauses: the clauses, which determine the columns needed.
-        by_record: as in `ArriveToMerge`.
+        by_record: as in `PrepareMergeSource`.
     """
 
     sides: Sides
@@ -636,7 +638,7 @@ class ApplyClauses:
         """Apply to each row the first clause whose condition holds."""
         is_open = np.ones(rows.num_rows, dtype=bool)
         for clause in clauses:
-            holds = is_open & _holds(rows, clause)
+            holds = is_open & _condition_mask(rows, clause)
             is_open &= ~holds
             if holds.any():
                 yield self._outcome(rows.filter(pa.array(holds)), clause, generator)
@@ -649,10 +651,13 @@ class ApplyClauses:
             )
             keys, partitions = generator.keys_and_paths(conform(whole, self.prepare.key_schema))
         else:
-            keys, partitions = flat(rows.column(RECORD_KEY)), flat(rows.column(PARTITION_PATH))
+            keys, partitions = (
+                combined_chunks(rows.column(RECORD_KEY)),
+                combined_chunks(rows.column(PARTITION_PATH)),
+            )
         place = self.prepare.index.locations(keys, partitions) if self.place == LOCATION else None
         if place is None:
-            place = file_group_locations(flat(rows.column(FOUND_LOCATION)))
+            place = file_group_locations(combined_chunks(rows.column(FOUND_LOCATION)))
         action = pa.array(np.full(rows.num_rows, clause.action, dtype=np.int8))
         return pa.RecordBatch.from_arrays([*columns, keys, partitions, place, action], schema=self.schema)
 
@@ -666,13 +671,13 @@ class ApplyClauses:
             if made is not None and each.name in clause.values:
                 columns.append(made.column(each.name))
             elif kept:
-                columns.append(flat(rows.column(self.sides.of_target(each.name))))
+                columns.append(combined_chunks(rows.column(self.sides.of_target(each.name))))
             else:
                 columns.append(pa.nulls(rows.num_rows, each.type))
         return columns
 
 
-def _holds(rows: pa.Table, clause: Clause) -> np.ndarray:
+def _condition_mask(rows: pa.Table, clause: Clause) -> np.ndarray:
     if clause.predicate is None:
         return np.ones(rows.num_rows, dtype=bool)
     try:
@@ -682,7 +687,7 @@ def _holds(rows: pa.Table, clause: Clause) -> np.ndarray:
             f"The condition of a clause {clause.when} fails on a row: {' '.join(str(error).split())}."
             " Correct the condition."
         ) from error
-    return np.asarray(flat(condition).fill_null(False).to_numpy(zero_copy_only=False))
+    return np.asarray(combined_chunks(condition).fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def _check_not_moved(rows: pa.Table, clause: Clause) -> None:
@@ -898,7 +903,7 @@ class BoundMerge:
                 "With a global index, a merge that inserts must match on the record key only."
                 f" Match on {', '.join(keys)}."
             )
-        arrive = ArriveToMerge(self.sides, self.clauses, plan.prepare.config, self.by_record)
+        arrive = PrepareMergeSource(self.sides, self.clauses, plan.prepare.config, self.by_record)
         source = self.rows.map_batches(arrive, arrive.schema).persist()
         self.run.kept.append(source)
         slices = slices_for_change(self.query)

@@ -38,16 +38,16 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.config.table_config import TableConfig, TableType
-from drawstring.engine.group import GroupKey, ahead, coalesced, contiguous_groups, first_batches
+from drawstring.engine.group import GroupKey, coalesced, contiguous_groups, first_batches, grouped_ahead
 from drawstring.engine.spill import SpillingGroups, sorted_order
 from drawstring.filegroups.append_handle import LOG_WRITERS, LogTarget, log_content, log_name
 from drawstring.filegroups.base_file_writer import (
     FileSettings,
     MetaColumnWriter,
-    NewGroups,
+    NewFileGroupWriter,
     announced_successor,
     close_together,
-    ensure_partition,
+    ensure_partition_metadata,
     with_generated_keys,
 )
 from drawstring.filegroups.file_slice_reader import ReadKeys
@@ -81,7 +81,7 @@ from drawstring.index.protocol import (
 )
 from drawstring.index.tag_context import TagContext
 from drawstring.keygen.key_generator import KeyGenerator
-from drawstring.merge.record_version import Array, flat
+from drawstring.merge.record_version import Array, combined_chunks
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice, TaskContext, join_path
 from drawstring.schema.evolution import conform
@@ -171,7 +171,7 @@ PIECE_BYTES_MAX: Final = 128 << 20
 """Maximum bytes of rows of one file group that are processed at once."""
 
 _PIECES: Final = 64
-_SHUFFLED: Final = 1_048_573
+_HASH_FACTOR: Final = 1_048_573
 """The hash places of a file group's keys lie close together: this factor takes further digits of them."""
 
 
@@ -198,7 +198,7 @@ def _divided(rows: Iterator[pa.RecordBatch], schema: pa.Schema, bytes_max: int) 
     pieces = SpillingGroups(schema, bytes_max)
     try:
         for batch in rows:
-            numbers = ((key_places(batch.column(RECORD_KEY)) * _SHUFFLED) % 1.0 * _PIECES).astype(np.int64)
+            numbers = ((key_places(batch.column(RECORD_KEY)) * _HASH_FACTOR) % 1.0 * _PIECES).astype(np.int64)
             for number in np.unique(numbers).tolist():
                 pieces.add(number, batch.filter(pa.array(numbers == number)))
         for group in pieces.groups():
@@ -246,8 +246,8 @@ class PlaceGroups:
         storage = open_spec(self.settings.storage)
         meta_columns = self.settings.meta_column_writer(context.task)
         work = _GroupWork(self, storage, meta_columns, context)
-        rows_with_keys = keyed(coalesced(batches), self.settings, context.task)
-        for groups in ahead(contiguous_groups(rows_with_keys, self.grouping)):
+        rows_with_keys = with_record_keys(coalesced(batches), self.settings, context.task)
+        for groups in grouped_ahead(contiguous_groups(rows_with_keys, self.grouping)):
             work.announce([self._place_of(key) for key, _ in groups])
             try:
                 for key, rows in groups:
@@ -273,7 +273,7 @@ class _GroupWork:
         self._meta_columns = meta_columns
         self._context = context
         self._targets: dict[tuple[str, Location], FileSlice | None] = {}
-        self._new: dict[tuple[str, Location], tuple[NewGroups, str | None]] = {}
+        self._new: dict[tuple[str, Location], tuple[NewFileGroupWriter, str | None]] = {}
 
     def announce(self, places: Sequence[tuple[str, Location]]) -> None:
         """Look at the markers of rivals again, and have those of the next groups made together.
@@ -405,20 +405,20 @@ class _GroupWork:
         task = self._task
         shared = self._shared_group(partition, location)
         if shared is not None:
-            ensure_partition(self._storage, partition, task.settings.instant)
+            ensure_partition_metadata(self._storage, partition, task.settings.instant)
             yield from self._log(shared, self._pieces(rows))
             return
         groups, file_id = self._new_groups(partition, location)
         for batch in self._resolved(rows):
             groups.write(batch, file_id)
 
-    def _new_groups(self, partition: str, location: Location) -> tuple[NewGroups, str | None]:
+    def _new_groups(self, partition: str, location: Location) -> tuple[NewFileGroupWriter, str | None]:
         """Return the writer of a new file group, and the file id if the location determines it."""
         place, task = (partition, location), self._task
         if place not in self._new:
             how = self._context, self._meta_columns, task.ids
             file_id = task.index.new_file_id(location, task.ids) if task.index.is_hashed else None
-            self._new[place] = NewGroups(task.settings, self._storage, partition, *how), file_id
+            self._new[place] = NewFileGroupWriter(task.settings, self._storage, partition, *how), file_id
         return self._new[place]
 
     def _shared_group(self, partition: str, location: Location) -> FileSlice | None:
@@ -451,7 +451,9 @@ class _GroupWork:
             yield from acted(piece, self._task.settings).records.to_batches()
 
 
-def keyed(batches: Iterator[pa.RecordBatch], settings: FileSettings, task: int) -> Iterator[pa.RecordBatch]:
+def with_record_keys(
+    batches: Iterator[pa.RecordBatch], settings: FileSettings, task: int
+) -> Iterator[pa.RecordBatch]:
     """Yield prepared rows with record keys, generated if the table has no key columns."""
     if settings.config.record_key_fields:
         return batches
@@ -526,8 +528,8 @@ class RepeatedRecords:
             yield rows
 
     def _check(self, file_slice: FileSlice, rows: pa.Table, *, is_delete: bool) -> None:
-        actions = flat(rows.column(ACTION)) if ACTION in rows.column_names else None
-        changed = flat(rows.column(RECORD_KEY))
+        actions = combined_chunks(rows.column(ACTION)) if ACTION in rows.column_names else None
+        changed = combined_chunks(rows.column(RECORD_KEY))
         if actions is not None:
             changed = changed.filter(pc.not_equal(actions, int(RowAction.INSERT)))
         keys = pc.unique(changed)

@@ -309,7 +309,7 @@ def _partial(
     return partial
 
 
-def setting_only(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) -> WritePlan:
+def with_columns_set(plan: WritePlan, sets: tuple[str, ...], options: WriteOptions) -> WritePlan:
     """Return a plan in which updates write only the columns that they set, if readers support it.
 
     Args:

@@ -40,7 +40,7 @@ from drawstring.base.errors import (
 from drawstring.config.keys.concurrency import ConcurrencyMode
 from drawstring.config.merge_config import MergeMode
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.base_file_writer import ensure_partition
+from drawstring.filegroups.base_file_writer import ensure_partition_metadata
 from drawstring.filegroups.write.markers import ready_files
 from drawstring.formats.metadata.plans import decode_clustering_plan
 from drawstring.model.commit import CommitMetadata
@@ -57,10 +57,10 @@ from drawstring.txn.conflict_resolution import (
     look_ahead,
     properties_race,
     refuse_conflicts,
-    rolled_back,
+    rolled_back_error,
     schema_race,
 )
-from drawstring.txn.heartbeat import HEARTBEAT_FOLDER, alive_elsewhere, leased, process_of, told
+from drawstring.txn.heartbeat import HEARTBEAT_FOLDER, alive_elsewhere, describe_instant, leased, process_of
 from drawstring.txn.locks.service_lease import is_runner_dead
 from drawstring.txn.reach import NO_ROWS, InPartitions, Reads, shown
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
@@ -108,7 +108,7 @@ def wait_for(context: TableContext, options: WriteOptions, refused: DrawstringEr
     return True
 
 
-def let_pass(context: TableContext, attempt_seconds: float) -> None:
+def wait_for_pending_writes(context: TableContext, attempt_seconds: float) -> None:
     """Wait after a lost race until the writes that are pending now are over, for as long as an attempt took.
 
     Who begins while they are at work loses against them again: they commit first, and others that loop begin
@@ -133,7 +133,9 @@ def let_pass(context: TableContext, attempt_seconds: float) -> None:
         clock.sleep(min(seconds, _PAUSE_SECONDS) * others * jitter(context.ids))
 
 
-def may_go_on(context: TableContext, options: WriteOptions, number: int, error: DrawstringError) -> bool:
+def wait_for_next_attempt(
+    context: TableContext, options: WriteOptions, number: int, error: DrawstringError
+) -> bool:
     """Wait, after an attempt of a write, for what the next one needs; return whether it may begin.
 
     Args:
@@ -144,7 +146,7 @@ def may_go_on(context: TableContext, options: WriteOptions, number: int, error: 
     """
     if isinstance(error, PendingClusteringError):
         _log.info("Attempt %d of a write waits for a clustering: %s", number, error)
-        return wait_for(context, options, error) or runs(context, options, error)
+        return wait_for(context, options, error) or is_running(context, options, error)
     if isinstance(error, RivalError):
         _log.info("Attempt %d of a write waits for another writer: %s", number, error)
         wait_for(context, options, error)
@@ -160,7 +162,7 @@ def _is_abandoned(context: TableContext, options: WriteOptions, instant: Instant
     return not alive_elsewhere(storage, clock, (instant,), options.failed_writes)
 
 
-def runs(context: TableContext, options: WriteOptions, refused: DrawstringError) -> bool:
+def is_running(context: TableContext, options: WriteOptions, refused: DrawstringError) -> bool:
     """Return whether a process of any engine works on the instant that an error names.
 
     Args:
@@ -201,12 +203,12 @@ def running_clustering(
     )
 
 
-def rival_at_work(context: TableContext, refused: RivalError) -> RivalError:
+def live_rival_error(context: TableContext, refused: RivalError) -> RivalError:
     """Return the error of a write whose last attempt met a live writer that was first, with its process."""
     rival = _store(context).load().find(refused.instant or "")
     if rival is None:
         return refused
-    message = f"{refused.message} It is {told(context.storage, context.clock, rival)}."
+    message = f"{refused.message} It is {describe_instant(context.storage, context.clock, rival)}."
     return RivalError(message, table=refused.table, instant=refused.instant, path=refused.path)
 
 
@@ -259,7 +261,7 @@ def _altered_since(facts: WriteFacts, now: Timeline) -> str | None:
 
 
 T = TypeVar("T")
-_BESIDE_MIN: Final = 2
+_ATTEMPTS_BEFORE_FIRST_MIN: Final = 2
 """So many attempts of three and more do not go first; of more than four all but the last two."""
 
 _FIRST_MAX: Final = 4
@@ -276,7 +278,7 @@ class Turn(StrEnum):
     """Others commit after it in the partitions that it reserves."""
 
 
-def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T]) -> T:
+def run_attempts(context: TableContext, options: WriteOptions, attempt: Callable[[Turn], T]) -> T:
     """Run a write until it is not in conflict with other writers; a single writer runs it once.
 
     Args:
@@ -298,13 +300,13 @@ def attempted(context: TableContext, options: WriteOptions, attempt: Callable[[T
     for number in range(retries_max):
         began_ms, took_ms = context.clock.now_ms(), 0
         try:
-            goes_first = number >= max(_BESIDE_MIN, retries_max - 1)
+            goes_first = number >= max(_ATTEMPTS_BEFORE_FIRST_MIN, retries_max - 1)
             return _in_turn(context, options, attempt, Turn.FIRST if goes_first else Turn.BESIDE)
         except (LostRaceError, PendingClusteringError) as error:
             took_ms = context.clock.now_ms() - began_ms
-            if not may_go_on(context, options, number + 1, error):
+            if not wait_for_next_attempt(context, options, number + 1, error):
                 raise
-        let_pass(context, took_ms / 1000)
+        wait_for_pending_writes(context, took_ms / 1000)
     return _last(context, options, attempt, Turn.FIRST if retries_max > 0 else Turn.BESIDE)
 
 
@@ -325,7 +327,7 @@ def _in_turn(context: TableContext, options: WriteOptions, attempt: Callable[[Tu
             if turn is not Turn.FIRST or next(first) == _FIRST_MAX:
                 raise
             waits = isinstance(error, PendingClusteringError)
-            if waits and not (runs(context, options, error) and wait_for(context, options, error)):
+            if waits and not (is_running(context, options, error) and wait_for(context, options, error)):
                 raise
             _log.info("The last attempt of a write runs again: %s", error)
 
@@ -335,11 +337,11 @@ def _last(context: TableContext, options: WriteOptions, attempt: Callable[[Turn]
     try:
         return _in_turn(context, options, attempt, turn)
     except PendingClusteringError as error:
-        if runs(context, options, error):
+        if is_running(context, options, error):
             raise running_clustering(context, options, error) from error
         raise
     except RivalError as error:
-        raise rival_at_work(context, error) from error
+        raise live_rival_error(context, error) from error
 
 
 def flush_to_commit(
@@ -390,7 +392,8 @@ def await_begun(
     while late := alive_elsewhere(storage, clock, _not_begun(timeline or _load(context), requested), failed):
         if clock.now_ms() > deadline_ms:
             raise LostRaceError(
-                f"Another writer put {told(storage, clock, late[0])} on the timeline and still looks up where"
+                f"Another writer put {describe_instant(storage, clock, late[0])} on the timeline and still"
+                " looks up where"
                 " to write: it would not notice what is committed now, and rows would be lost. Nothing was"
                 " committed. Try again when it is done, or wait longer with hoodie.write.lock.wait_time_ms.",
                 table=storage.spec.uri,
@@ -482,7 +485,7 @@ def checked_timeline(
         stray = changed_parts(own.metadata.touched) - reserved
         refuse_reserved(locked.context, now, stray, options.failed_writes, own.requested)
     if now.find(facts.time) is None:
-        raise rolled_back(locked, now, facts.time)
+        raise rolled_back_error(locked, now, facts.time)
     properties = load_config(locked.context.storage).properties
     if properties != locked.config.properties and changed_properties(locked.config.properties, properties):
         who = changed_by(locked.context.storage)
@@ -491,7 +494,7 @@ def checked_timeline(
     if any(each.action is Action.CLEAN and each not in facts.timeline.instants for each in now.instants):
         # It may have dropped a partition that was empty until this write put its first file there.
         for partition in sorted({stat.partition for stat in own.metadata.stats}):
-            ensure_partition(locked.context.storage, partition, facts.time)
+            ensure_partition_metadata(locked.context.storage, partition, facts.time)
     return now
 
 
@@ -545,7 +548,7 @@ def schema_to_commit(facts: WriteFacts, schema_json: str, now: Timeline, options
 
 
 @contextmanager
-def beside_others(transaction: Transaction, facts: WriteFacts) -> Iterator[None]:
+def lock_released(transaction: Transaction, facts: WriteFacts) -> Iterator[None]:
     """Release the table lock for a block of code that writes the files of a write.
 
     Args:
@@ -575,7 +578,7 @@ def _race_behind(
     except (DrawstringError, OSError):
         return None
     if now.find(own) is None:
-        return rolled_back(transaction.locked, now, own)
+        return rolled_back_error(transaction.locked, now, own)
     others = tuple(each for each in now.instants if each.requested != own)
     if isinstance(error, FileNotFoundError | MissingFileError) and others != facts.timeline.instants:
         return files_deleted(facts.timeline, now, own)

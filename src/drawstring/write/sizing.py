@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from drawstring.config.keys.sizing import Sizing
-from drawstring.engine.group import Tally
+from drawstring.engine.group import GroupCounts
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.formats.data_file import has_footer
@@ -93,7 +93,7 @@ class Sizer:
             new = counted.map_batches(only_new, counted.schema).count_by((PARTITION_PATH,))
             kept.release()
             buckets = self._insert_buckets(
-                Tally(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small
+                GroupCounts(new.rows, int(tally.row_bytes * sum(new.rows.values()))), small
             )
             yield self._located(counted, buckets), self._filled(buckets)
         finally:
@@ -113,7 +113,7 @@ class Sizer:
         is_merge_on_read = self.facts.locked.config.is_merge_on_read
         return small[: self.sizing.candidates_max] if is_merge_on_read and not self.fills_logs else small
 
-    def _unclear(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> bool:
+    def _unclear(self, tally: GroupCounts, small: Mapping[str, Sequence[FileSlice]]) -> bool:
         """Return whether the placement depends on the number of new records."""
         return any(
             self.lookup.slices(path) and not self._fit(rows * tally.row_bytes, small[path])
@@ -124,7 +124,7 @@ class Sizer:
         """Return whether the rows fit into one file, with a safety margin for their stored size."""
         return size_bytes <= self.sizing.base_file_size_max_bytes - (small[0].size_bytes if small else 0)
 
-    def _insert_buckets(self, tally: Tally, small: Mapping[str, Sequence[FileSlice]]) -> InsertBuckets:
+    def _insert_buckets(self, tally: GroupCounts, small: Mapping[str, Sequence[FileSlice]]) -> InsertBuckets:
         buckets: dict[str, tuple[InsertBucket, ...]] = {}
         record_bytes: float | None = None
         for (path,), rows in tally.rows.items():
@@ -150,7 +150,7 @@ class Sizer:
         locate = AssignInserts(buckets, marks=self.facts.locked.config.is_merge_on_read)
         return rows.map_batches(locate, locate.output_schema(rows.schema))
 
-    def _record_bytes(self, tally: Tally) -> float:
+    def _record_bytes(self, tally: GroupCounts) -> float:
         writes = [each for each in self.facts.timeline.writes() if each.action is not Action.REPLACE_COMMIT]
         store = self.facts.locked.store
         stats = [

@@ -19,16 +19,16 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
 from drawstring.config.table_kinds import columns_of
 from drawstring.engine.protocol import Rows
-from drawstring.expressions.columns import path_in
+from drawstring.expressions.columns import resolve_column
 from drawstring.expressions.evaluation import evaluated
-from drawstring.expressions.predicate import Where, load_parser, parse_value, parse_where, wording_of
+from drawstring.expressions.predicate import Where, condition_sql, load_parser, parse_value, parse_where
 from drawstring.filegroups.file_slice_reader import ReadTask, read_slice
 from drawstring.filegroups.log_scanner import record_keys, row_deletes
 from drawstring.filegroups.read_task import InstantRange
 from drawstring.index.protocol import LOCATION, Index, file_group_locations
 from drawstring.index.tag_context import TagContext
 from drawstring.merge.record_merger import merger_of
-from drawstring.merge.record_version import flat, ordering_fields, ordering_of, wins_over
+from drawstring.merge.record_version import combined_chunks, ordering_fields, ordering_of, wins_over
 from drawstring.query.planner import Query, may_hold, query_of, snapshot_tasks
 from drawstring.query.table_state import TableFacts, load_facts
 from drawstring.schema.evolution import conform
@@ -110,7 +110,7 @@ def query_for_change(facts: TableFacts, columns: Iterable[str], where: Where) ->
     """
     query = query_of(facts, tuple(columns), None, InstantRange.of(facts.timeline))
     condition = parse_where(where, facts.full_schema)
-    wording = wording_of(where, condition)
+    wording = condition_sql(where, condition)
     return replace(query, schema=facts.full_schema, where=condition, wording=wording)
 
 
@@ -288,7 +288,7 @@ def assigned(rows: pa.Table, changes: Mapping[str, pc.Expression], columns: pa.S
             f"Setting {', '.join(names)} fails on a row: {' '.join(str(error).split())}."
             " Correct the expression."
         ) from error
-    whole = pa.RecordBatch.from_arrays([flat(column) for column in values.columns], names=names)
+    whole = pa.RecordBatch.from_arrays([combined_chunks(column) for column in values.columns], names=names)
     return conform(whole, pa.schema([columns.field(name) for name in names]))
 
 
@@ -311,7 +311,7 @@ def settable(given: Iterable[str], schema: pa.Schema, config: TableConfig) -> di
         InvalidError: no column is given, or one does not exist, is given twice, or is a key or partition
             column.
     """
-    names = {each: path_in([each], schema)[0] for each in given}
+    names = {each: resolve_column([each], schema)[0] for each in given}
     if not names:
         raise InvalidError("The update sets no columns. Give at least one column and its value.")
     if len(set(names.values())) < len(names):

@@ -31,12 +31,12 @@ from drawstring.config.keys.ingest import (
     INEQUALITY,
     TABLE_VARIABLE,
     PreCommitValidators,
-    kind_of,
     registered_validator,
+    simple_class_name,
 )
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.columnar_view import FileColumns
-from drawstring.filegroups.file_system_view import Listing, listing_of, table_view
+from drawstring.filegroups.file_system_view import Listing, storage_listing, table_view
 from drawstring.filegroups.read_task import InstantRange, ReadTask
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.arrow_dataset import ScannedDataset
@@ -104,7 +104,7 @@ class _Asked:
         function = registered_validator(self.name)
         if function is not None:
             return self._of_function(function)
-        kind = kind_of(self.name)
+        kind = simple_class_name(self.name)
         for query in self.settings.queries[kind][1]:
             if kind == EQUALITY:
                 problem = self._of_both(query, has_to_change=False)
@@ -211,7 +211,7 @@ def staged_tables(
     """
     locked, instant = transaction.locked, transaction.instant
     context, config = locked.context, locked.config
-    listing = context.listing(config, timeline) or listing_of(context.storage)
+    listing = context.listing(config, timeline) or storage_listing(context.storage)
     partitions = sorted({path for path, _ in metadata.touched})
     written = [FileStatus(stat.path, stat.size_bytes) for stat in metadata.stats]
     marked = frozenset(Markers(context.storage, instant.requested).files())

@@ -94,7 +94,7 @@ def _print_for_machines(result: RollbackResult | PlannedRollback | None) -> None
         output.print_json(asdict(result) if result else None)
 
 
-OfWrite = Annotated[
+WriteInstant = Annotated[
     str | None, Parameter(name="--instant", help="Requested time of the write; the newest by default.")
 ]
 Comments = Annotated[str, Parameter(name="--comments", help="Reason for the savepoint.")]
@@ -111,7 +111,7 @@ Instant = Annotated[
 def savepoint(
     path: TablePath,
     *,
-    instant: OfWrite = None,
+    instant: WriteInstant = None,
     comments: Comments = "",
     user: User = "",
     delete: Delete = False,
@@ -264,15 +264,15 @@ def _summary(found: Validation) -> str:
     return f"{'sound' if found.is_sound else 'not sound'}: looked at {', '.join(looked)}"
 
 
-Higher = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8, 9 or 10.")]
-Lower = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6, 8 or 9.")]
+UpgradeVersion = Annotated[int, Parameter(name="--to", help="Table version to upgrade to: 8, 9 or 10.")]
+DowngradeVersion = Annotated[int, Parameter(name="--to", help="Table version to downgrade to: 6, 8 or 9.")]
 Layout = Annotated[str, Parameter(name="--to", help="Storage layout: default.")]
 
 
 def upgrade(
     path: TablePath,
     *,
-    to: Higher = DEFAULT_VERSION,
+    to: UpgradeVersion = DEFAULT_VERSION,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
@@ -288,7 +288,7 @@ def upgrade(
 def downgrade(
     path: TablePath,
     *,
-    to: Lower,
+    to: DowngradeVersion,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
@@ -501,13 +501,13 @@ def _cells(work: PendingWork) -> tuple[str, ...]:
         str(instant.action),
         instant.state.name.lower(),
         work.process,
-        _life(work),
+        _liveness(work),
         first,
         groups,
     )
 
 
-def _life(work: PendingWork) -> str:
+def _liveness(work: PendingWork) -> str:
     """Return whether a process is at work, and how old its heartbeat is."""
     life = {True: "yes", False: "no", None: ""}[work.is_alive]
     if work.heartbeat_age_ms is None or work.heartbeat_left_ms is None:

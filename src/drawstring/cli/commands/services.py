@@ -384,8 +384,10 @@ class PlannedCall:
             output.print_line(f"scheduled {planned}" if planned else self.words.nothing)
 
 
-Schedule = Annotated[bool, Parameter(negative="", help="Only plan a clustering, for another process to run.")]
-ClusterInstant = Annotated[
+ScheduleClustering = Annotated[
+    bool, Parameter(negative="", help="Only plan a clustering, for another process to run.")
+]
+ClusteringInstant = Annotated[
     str | None, Parameter(help="Run the clustering that was scheduled under this instant, and nothing else.")
 ]
 SortBy = Annotated[
@@ -396,7 +398,7 @@ Layout = Annotated[
     Literal["LINEAR", "ZORDER", "HILBERT"] | None,
     Parameter(help="How the sort columns order rows; LINEAR by default."),
 ]
-ClusterPartitions = Annotated[
+ClusteringPartitions = Annotated[
     tuple[str, ...], Parameter(negative="", help="Cluster only this partition path; may be repeated.")
 ]
 SmallFileBytes = Annotated[
@@ -411,11 +413,11 @@ TargetFileBytes = Annotated[
 def cluster(
     path: TablePath,
     *,
-    schedule: Schedule = False,
-    instant: ClusterInstant = None,
+    schedule: ScheduleClustering = False,
+    instant: ClusteringInstant = None,
     sort_by: SortBy = (),
     layout: Layout = None,
-    partitions: ClusterPartitions = (),
+    partitions: ClusteringPartitions = (),
     small_file_bytes: SmallFileBytes = None,
     target_file_bytes: TargetFileBytes = None,
     as_json: AsJson = False,
@@ -435,7 +437,7 @@ def cluster(
         "target_file_bytes": target_file_bytes,
         "options": named_values(option),
     }
-    call = PlannedCall(table.services.schedule_clustering, table.services.cluster, given, _WORDS)
+    call = PlannedCall(table.services.schedule_clustering, table.services.cluster, given, _CLUSTERING_WORDS)
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
@@ -445,14 +447,14 @@ def _cluster_message(result: CommitResult) -> str:
     return f"clustered {written} in {result.seconds:.1f} s, at instant {result.instant}"
 
 
-_WORDS: Final = Words("clustering", "nothing to cluster", _cluster_message)
+_CLUSTERING_WORDS: Final = Words("clustering", "nothing to cluster", _cluster_message)
 
 
-CompactSchedule = Annotated[
+ScheduleCompaction = Annotated[
     bool,
     Parameter(negative="", help="Only plan a compaction, for another process to run."),
 ]
-Instant = Annotated[
+CompactionInstant = Annotated[
     str | None, Parameter(help="Run the compaction that was scheduled under this instant, and nothing else.")
 ]
 Strategy = Annotated[
@@ -469,11 +471,11 @@ MinBlocks = Annotated[
     int | None,
     Parameter(validator=Number(gte=2), help="Log blocks that trigger a log compaction; 5 by default."),
 ]
-CompactSmallFileBytes = Annotated[
+CompactionSmallFileBytes = Annotated[
     int | None,
     Parameter(validator=Number(gte=0), help="Base files below this size are combined; 100 MiB by default."),
 ]
-CompactTargetFileBytes = Annotated[
+CompactionTargetFileBytes = Annotated[
     int | None, Parameter(validator=Number(gte=1), help="Size of new base files; 120 MiB by default.")
 ]
 
@@ -481,8 +483,8 @@ CompactTargetFileBytes = Annotated[
 def compact(
     path: TablePath,
     *,
-    schedule: CompactSchedule = False,
-    instant: Instant = None,
+    schedule: ScheduleCompaction = False,
+    instant: CompactionInstant = None,
     strategy: Strategy = (),
     hybrid: Hybrid = False,
     as_json: AsJson = False,
@@ -495,15 +497,15 @@ def compact(
     """
     table = open_table(path, storage_option)
     given = {"strategy": list(strategy) or None, "hybrid": hybrid or None, "options": named_values(option)}
-    call = PlannedCall(table.services.schedule_compaction, table.services.compact, given, _COMPACT_WORDS)
+    call = PlannedCall(table.services.schedule_compaction, table.services.compact, given, _COMPACTION_WORDS)
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
 
 def log_compact(
     path: TablePath,
     *,
-    schedule: CompactSchedule = False,
-    instant: Instant = None,
+    schedule: ScheduleCompaction = False,
+    instant: CompactionInstant = None,
     min_blocks: MinBlocks = None,
     as_json: AsJson = False,
     option: HudiOptions = (),
@@ -513,7 +515,7 @@ def log_compact(
     table = open_table(path, storage_option)
     given = {"min_blocks": min_blocks, "options": named_values(option)}
     call = PlannedCall(
-        table.services.schedule_log_compaction, table.services.log_compact, given, _COMPACT_WORDS
+        table.services.schedule_log_compaction, table.services.log_compact, given, _COMPACTION_WORDS
     )
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
@@ -521,10 +523,10 @@ def log_compact(
 def compact_base_files(
     path: TablePath,
     *,
-    schedule: CompactSchedule = False,
-    instant: Instant = None,
-    small_file_bytes: CompactSmallFileBytes = None,
-    target_file_bytes: CompactTargetFileBytes = None,
+    schedule: ScheduleCompaction = False,
+    instant: CompactionInstant = None,
+    small_file_bytes: CompactionSmallFileBytes = None,
+    target_file_bytes: CompactionTargetFileBytes = None,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
@@ -537,7 +539,10 @@ def compact_base_files(
         "options": named_values(option),
     }
     call = PlannedCall(
-        table.services.schedule_base_file_compaction, table.services.compact_base_files, given, _COMPACT_WORDS
+        table.services.schedule_base_file_compaction,
+        table.services.compact_base_files,
+        given,
+        _COMPACTION_WORDS,
     )
     call.carry_out(table.config.name, instant, schedule=schedule, as_json=as_json)
 
@@ -549,4 +554,4 @@ def _compact_message(result: CommitResult) -> str:
     return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"
 
 
-_COMPACT_WORDS: Final = Words("compacting", "nothing to compact", _compact_message)
+_COMPACTION_WORDS: Final = Words("compacting", "nothing to compact", _compact_message)

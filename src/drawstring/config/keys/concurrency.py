@@ -225,15 +225,15 @@ DEFAULT_FAILED_WRITES: Final = FailedWrites(FailedWritesPolicy.EAGER, 60_000, 2)
 
 _PREFIX: Final = "hoodie.write.lock."
 LOCK_PROVIDER: Final = _PREFIX + "provider"
-_HANDED_ON: Final = (_PREFIX, "hoodie.aws.")
-_DESCRIBING: Final = {
+_PASSED_PREFIXES: Final = (_PREFIX, "hoodie.aws.")
+_PROVIDERS_BY_PREFIX: Final = {
     f"{_PREFIX}zookeeper.": "zookeeper",
     f"{_PREFIX}dynamodb.": "dynamodb",
     f"{_PREFIX}filesystem.": "file_system",
     f"{_PREFIX}hivemetastore.": "",
 }
 """Prefixes of keys that say where a lock is, and the provider that it is of; empty if only Hudi has it."""
-_OF_OWN: Final = (f"{_PREFIX}wait_time_ms", f"{_PREFIX}storage.", f"{_PREFIX}conflict.")
+_OWN_PREFIXES: Final = (f"{_PREFIX}wait_time_ms", f"{_PREFIX}storage.", f"{_PREFIX}conflict.")
 """Beginnings of keys that apply to the table's own lock as well."""
 _RENEWALS_MIN: Final = 10
 """How many renewals fit into the validity of a lease, at least, as in Hudi."""
@@ -333,7 +333,7 @@ class LockSettings:
             InvalidError: a lease would not be renewed often enough, or a lock is described and not chosen.
         """
         texts = {key.lower(): text_of(value) or "" for key, value in given.items()}
-        settings = cls(**fields, given={key: texts[key] for key in texts if key.startswith(_HANDED_ON)})
+        settings = cls(**fields, given={key: texts[key] for key in texts if key.startswith(_PASSED_PREFIXES)})
         _check_described(settings)
         validity, renew = settings.lease_seconds, settings.renew_seconds
         if validity and renew and validity < _RENEWALS_MIN * renew:
@@ -378,14 +378,16 @@ class LockSettings:
             )
 
 
-_OF_SIMPLE_NAME: Final = {name.rpartition(".")[2]: provider for name, provider in HUDI_CLASSES.items()}
+_PROVIDERS_BY_SIMPLE_NAME: Final = {
+    name.rpartition(".")[2]: provider for name, provider in HUDI_CLASSES.items()
+}
 
 
 def _known_provider(text: str) -> ProviderName | None:
     named = text.strip()
     if not named:
         return ProviderName.OWN
-    by_class = HUDI_CLASSES.get(named) or _OF_SIMPLE_NAME.get(named.rpartition(".")[2])
+    by_class = HUDI_CLASSES.get(named) or _PROVIDERS_BY_SIMPLE_NAME.get(named.rpartition(".")[2])
     return by_class or next((name for name in ProviderName if name == named.lower()), None)
 
 
@@ -401,7 +403,7 @@ def _check_described(settings: LockSettings) -> None:
     if chosen is None or (settings.provider and chosen is ProviderName.OWN):
         return
     for key in sorted(key for key, text in settings.given.items() if text and text != _DEFAULTS.get(key)):
-        for prefix, provider in _DESCRIBING.items():
+        for prefix, provider in _PROVIDERS_BY_PREFIX.items():
             if key.startswith(prefix) and not (provider and chosen.startswith(provider)):
                 instead = f" with {LOCK_PROVIDER}={settings.provider}" if settings.provider else ""
                 advice = (
@@ -431,7 +433,7 @@ def without_provider(options: Given) -> dict[str, object]:
     return {
         key: value
         for key, value in options.items()
-        if not key.lower().startswith(_PREFIX) or key.lower().startswith(_OF_OWN)
+        if not key.lower().startswith(_PREFIX) or key.lower().startswith(_OWN_PREFIXES)
     }
 
 

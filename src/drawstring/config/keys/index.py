@@ -13,7 +13,7 @@ _INDEXES: Final = (
 )  # fmt: skip
 HASH_FIELDS: Final = "hoodie.bucket.index.hash.field"
 EXPRESSIONS: Final = "hoodie.bucket.index.partition.expressions"
-OF_BUCKETS: Final = (
+BUCKET_COUNT_KEYS: Final = (
     "hoodie.bucket.index.num.buckets", "hoodie.index.bucket.engine", HASH_FIELDS, EXPRESSIONS,
 )  # fmt: skip
 DEFAULT_BUCKET_COUNT: Final = 256
@@ -104,18 +104,18 @@ INDEX_OPTIONS: Final[tuple[Option, ...]] = (
 
 
 CLIQUE_FILES: Final = 10
-ENABLE: Final = "hoodie.index.log.enable"
+LOG_INDEX_ENABLE: Final = "hoodie.index.log.enable"
 
 LOG_INDEX_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
-        ENABLE,
+        LOG_INDEX_ENABLE,
         "Whether log files of a MERGE_ON_READ table contain an index of their keys, so that new records can "
         "go to the log files of small file groups. With BLOOM (the default then) and GLOBAL_BLOOM. Apache "
         "Hudi's own indexes of these types do not search log files: compact the table before Hudi upserts to"
         " it.",
         kind=Kind.FLAG,
         field="log_index",
-        stored_as=ENABLE,
+        stored_as=LOG_INDEX_ENABLE,
     ),
     Option(
         "hoodie.index.log.clique.files",

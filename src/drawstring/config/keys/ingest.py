@@ -18,8 +18,8 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.option import Kind, Option, Value
 
 _STREAMER: Final = "hoodie.streamer."
-_OLD: Final = "hoodie.deltastreamer."
-_OWN: Final = "drawstring.ingest."
+_DELTASTREAMER: Final = "hoodie.deltastreamer."
+_DRAWSTRING: Final = "drawstring.ingest."
 _ERRORS: Final = "hoodie.errortable."
 
 
@@ -109,7 +109,7 @@ def _option(
         doc,
         kind=kind,
         default=default,
-        alternatives=(f"{_OLD}{name}",),
+        alternatives=(f"{_DELTASTREAMER}{name}",),
         field=field,
         minimum=minimum,
     )
@@ -124,7 +124,7 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         "source.dfs.root", "Folder or address whose files are ingested, with all folders below.", "files_root"
     ),
     Option(
-        f"{_OWN}files.min_age_ms",
+        f"{_DRAWSTRING}files.min_age_ms",
         "Milliseconds since its last change from which on a file is taken: longer than it takes to write one,"
         " where files are not moved into the folder when they are complete.",
         kind=Kind.NUMBER,
@@ -136,7 +136,7 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         f"{_STREAMER}csv.sep",
         "What separates the values of CSV files: one character, or `\\t` for a tab.",
         default=",",
-        alternatives=(f"{_OLD}csv.sep",),
+        alternatives=(f"{_DELTASTREAMER}csv.sep",),
         field="csv_separator",
         keeps_blanks=True,
     ),
@@ -194,7 +194,7 @@ INGEST_OPTIONS: Final[tuple[Option, ...]] = (
         f"{_STREAMER}source.hoodieincr.missing.checkpoint.strategy",
         "What the first batch has: everything there is, or only the newest commit (`READ_LATEST`).",
         default="READ_UPTO_LATEST_COMMIT",
-        alternatives=(f"{_OLD}source.hoodieincr.missing.checkpoint.strategy",),
+        alternatives=(f"{_DELTASTREAMER}source.hoodieincr.missing.checkpoint.strategy",),
         choices=("READ_UPTO_LATEST_COMMIT", "READ_LATEST"),
         field="hudi_begins",
     ),
@@ -584,16 +584,16 @@ class PreCommitValidators:
 
     def __post_init__(self) -> None:
         for name in self.names:
-            if name not in _validators and kind_of(name) not in self.queries:
+            if name not in _validators and simple_class_name(name) not in self.queries:
                 raise UnsupportedError(
                     f"There is no validator {name}. Use one of"
                     f" {', '.join(_PACKAGE + each for each in self.queries)}, or register a"
                     " function under the name with drawstring.register_validator."
                 )
-            if name not in _validators and not self.queries[kind_of(name)][1]:
+            if name not in _validators and not self.queries[simple_class_name(name)][1]:
                 raise InvalidError(
                     f"The validator {name} has no query. Give at least one in"
-                    f" {self.queries[kind_of(name)][0]}."
+                    f" {self.queries[simple_class_name(name)][0]}."
                 )
 
     @property
@@ -610,7 +610,7 @@ class PreCommitValidators:
         }
 
 
-def kind_of(name: str) -> str:
+def simple_class_name(name: str) -> str:
     """Return the name of a class without its package."""
     return name.removeprefix(_PACKAGE)
 

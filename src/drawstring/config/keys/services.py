@@ -370,20 +370,20 @@ class Clustering:
     def take(cls, fields: dict[str, Any]) -> Self:
         """Remove the settings from the fields of parsed options, and return them."""
         names = [option.field for option in CLUSTERING_OPTIONS]
-        return cls(**{name.removeprefix(_PREFIX): fields.pop(name) for name in names})
+        return cls(**{name.removeprefix(_CLUSTERING_FIELD_PREFIX): fields.pop(name) for name in names})
 
     @property
     def allows_updates(self) -> bool:
         """Whether file groups in a pending clustering may be written to."""
-        return bool(self.updates_strategy) and bare(self.updates_strategy) == ALLOW
+        return bool(self.updates_strategy) and simple_class_name(self.updates_strategy) == ALLOW
 
     @property
     def rejects_updates(self) -> bool:
         """Whether such writes are explicitly rejected, even if the index would allow them."""
-        return bare(self.updates_strategy) == REJECT
+        return simple_class_name(self.updates_strategy) == REJECT
 
 
-def bare(name: str | None) -> str:
+def simple_class_name(name: str | None) -> str:
     """Return the name of a class without its package."""
     return (name or "").rpartition(".")[2]
 
@@ -392,7 +392,7 @@ def _classes(package: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{prefix}{name}" for name in names for prefix in (package, ""))
 
 
-_PREFIX: Final = "clustering_"
+_CLUSTERING_FIELD_PREFIX: Final = "clustering_"
 _ONE: Final = "hoodie.clustering.plan.strategy."
 
 CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (

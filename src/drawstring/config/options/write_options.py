@@ -21,12 +21,12 @@ from drawstring.config.keys.concurrency import (
     LockSettings,
 )
 from drawstring.config.keys.index import (
+    BUCKET_COUNT_KEYS,
     DEFAULT_BUCKET_COUNT,
     EXPRESSIONS,
     HASH_FIELDS,
     METADATA_COMPACTION_OPTIONS,
     METADATA_OPTIONS,
-    OF_BUCKETS,
     MetadataCompaction,
     MetadataPartitions,
 )
@@ -96,7 +96,7 @@ _PAYLOAD_KEY: Final = "hoodie.datasource.write.payload.class"
 _MERGING_KEYS: Final = (
     "hoodie.record.merge.mode", _PAYLOAD_KEY, "hoodie.write.record.merge.strategy.id",
 )  # fmt: skip
-_OF_CALLS: Final = (
+_CALL_ONLY_KEYS: Final = (
     OPERATION_KEY, "hoodie.datasource.write.partitions.to.delete",
     "hoodie.datasource.write.commitmeta.key.prefix",
 )  # fmt: skip
@@ -297,7 +297,7 @@ def options_of(operation: str, given: Given) -> WriteOptions:
     return WriteOptions.parse({**given, OPERATION_KEY: operation})
 
 
-def deleting(given: Given) -> Given:
+def with_delete_operation(given: Given) -> Given:
     """Return options of a DataFrame write, with operation delete in place of a payload of deletes.
 
     Scripts for Hudi delete the rows of a DataFrame by the payload class `EmptyHoodieRecordPayload`.
@@ -351,7 +351,7 @@ def default_options(given: Given) -> tuple[tuple[str, str], ...]:
     texts = {key.lower(): text_of(value) for key, value in given.items()}
     for key in texts:
         option = OPTION_OF_KEY.get(key)
-        if option is not None and option.key in _OF_CALLS:
+        if option is not None and option.key in _CALL_ONLY_KEYS:
             raise InvalidError(
                 f"{key} belongs to single calls, so it cannot be given when a table is opened."
             )
@@ -382,11 +382,11 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
     is_hashed = _given_text(parsed, "hoodie.index.type") == "BUCKET"
     for option, (key, value) in parsed.items():
         text = text_of(value)
-        if option.key in OF_BUCKETS and not (strict or is_hashed):
+        if option.key in BUCKET_COUNT_KEYS and not (strict or is_hashed):
             continue  # settings of an index that the table does not have, as in many scripts
         if option.stored_as and text:
             stored[option.stored_as] = text
-        elif strict and option in _NOT_OF_TABLES:
+        elif strict and option in _NOT_STORED_OPTIONS:
             if option in IDENTITY_OPTIONS:
                 raise InvalidError(f"{key} has an argument of its own. Give that instead of the property.")
             raise InvalidError(f"{key} is an option of a write, not a table property. Give it to the write.")
@@ -399,7 +399,7 @@ def table_scope(given: Given, *, strict: bool = False) -> dict[str, str]:
     return stored
 
 
-_NOT_OF_TABLES: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)
+_NOT_STORED_OPTIONS: Final = frozenset(option for option in WRITE_OPTIONS if not option.stored_as)
 
 
 def _given_text(parsed: Mapping[Option, tuple[str, Value]], key: str) -> str | None:

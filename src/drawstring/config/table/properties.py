@@ -11,7 +11,7 @@ r"""Make the properties of a new table, and encode and decode `hoodie.properties
 
 `index_properties` and `key_properties` return the properties of the index and of the key generator.
 
-Merging of records (`new_merging`), by merge mode, payload class and ordering fields:
+Merging of records (`merge_properties`), by merge mode, payload class and ordering fields:
 
 | payload class | 6 and 8 | 9 |
 |---|---|---|
@@ -43,7 +43,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.index import DEFAULT_BUCKET_COUNT, HASH_FIELDS, OF_BUCKETS
+from drawstring.config.keys.index import BUCKET_COUNT_KEYS, DEFAULT_BUCKET_COUNT, HASH_FIELDS
 from drawstring.config.merge_config import (
     COMMIT_TIME_STRATEGY,
     DELETE_FIELD,
@@ -86,7 +86,7 @@ from drawstring.config.table_kinds import (
 from drawstring.model.table_version import WRITABLE_VERSIONS, VersionRules, writable_rules
 
 _TYPE: Final = "hoodie.index.type"
-_COUNT: Final = OF_BUCKETS[0]
+_COUNT: Final = BUCKET_COUNT_KEYS[0]
 
 
 def index_properties(extra: Mapping[str, str], record_key: Sequence[str]) -> dict[str, str]:
@@ -106,7 +106,7 @@ def index_properties(extra: Mapping[str, str], record_key: Sequence[str]) -> dic
             the record key.
     """
     index_type = extra.get(_TYPE, "")
-    stray = next((key for key in OF_BUCKETS if extra.get(key)), None)
+    stray = next((key for key in BUCKET_COUNT_KEYS if extra.get(key)), None)
     if stray and index_type.upper() != "BUCKET":
         problem = f"the table has {_TYPE}={index_type}" if index_type else "no index type is given"
         raise InvalidError(f"{stray} needs a bucket index, but {problem}. Set {_TYPE}=BUCKET, or drop it.")
@@ -243,7 +243,7 @@ STRATEGY_KEY: Final = "hoodie.record.merge.strategy.id"
 
 
 @dataclass(frozen=True, slots=True)
-class NewMerging:
+class MergeProperties:
     """How the records of a new table merge.
 
     Attributes:
@@ -255,7 +255,9 @@ class NewMerging:
     properties: dict[str, str]
 
 
-def new_merging(extra: Mapping[str, str], ordering: tuple[str, ...], rules: VersionRules) -> NewMerging:
+def merge_properties(
+    extra: Mapping[str, str], ordering: tuple[str, ...], rules: VersionRules
+) -> MergeProperties:
     """Return how the records of a new table merge, as Hudi 1.2.0 creates such a table.
 
     Args:
@@ -277,16 +279,16 @@ def new_merging(extra: Mapping[str, str], ordering: tuple[str, ...], rules: Vers
         raise InvalidError("EVENT_TIME_ORDERING needs an ordering field. Set hoodie.table.ordering.fields.")
     mode = asked or (MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING)
     if payload and (mode is MergeMode.CUSTOM or (rules.stores_payload_class and special_payload(payload))):
-        return NewMerging(ordering, _by_code(payload, rules))
+        return MergeProperties(ordering, _by_code(payload, rules))
     if rules.stores_payload_class:
-        return NewMerging(ordering, _by_mode(mode, payload, rules))
+        return MergeProperties(ordering, _by_mode(mode, payload, rules))
     properties = {MODE_KEY: mode.value}
     if rule is not None and payload is not None:
         properties["hoodie.table.legacy.payload.class"] = payload
         properties |= {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
         if rule.partial_update_mode:
             properties["hoodie.table.partial.update.mode"] = rule.partial_update_mode
-    return NewMerging(prescribed or ordering, properties)
+    return MergeProperties(prescribed or ordering, properties)
 
 
 def _check_delete_marker(extra: Mapping[str, str], payload: str | None, rules: VersionRules) -> None:
@@ -438,7 +440,7 @@ def _java_date(now: datetime) -> str:
 _CHOICE: Final = f"Choose one of {', '.join(map(str, WRITABLE_VERSIONS))}."
 _EXTRACTORS: Final = "org.apache.hudi.hive."
 CDC_MODE: Final = "hoodie.table.cdc.supplemental.logging.mode"
-_CONSUMED: Final = frozenset(
+_HANDLED_KEYS: Final = frozenset(
     {
         MODE_KEY,
         STRATEGY_KEY,
@@ -484,7 +486,7 @@ def new_table_properties(
     rules = writable_rules(version)
     if rules is None:
         raise UnsupportedError(f"A table of version {version} cannot be created. {_CHOICE}")
-    merging = new_merging(extra, tuple(ordering), rules)
+    merging = merge_properties(extra, tuple(ordering), rules)
     of_index = index_properties(extra, record_key)
     keys = key_properties(tuple(record_key), tuple(partition_by), rules, extra)
     properties = _identity(name, TableType(table_type), rules, extra)
@@ -492,7 +494,8 @@ def new_table_properties(
     properties |= keys | _layout(len(partition_by), extra)
     if schema_json:
         properties["hoodie.table.create.schema"] = schema_json
-    properties |= {key: value for key, value in extra.items() if key not in _CONSUMED} | _change_logs(extra)
+    properties |= {key: value for key, value in extra.items() if key not in _HANDLED_KEYS}
+    properties |= _change_logs(extra)
     properties[BASE_FORMAT] = _base_format(properties[BASE_FORMAT], rules)
     if not has_some_meta_fields(properties):
         properties |= meta_field_properties(properties, has_mode=rules.stores_meta_fields_mode)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.resources import BATCH_ROWS
-from drawstring.filegroups.log_scanner import LogPiece, no_rows, open_logs
+from drawstring.filegroups.log_scanner import LogPiece, empty_table, open_logs
 from drawstring.filegroups.positions import logged_positions, positions_among
 from drawstring.filegroups.read_task import LogReading
 from drawstring.merge.record_merger import merger_of
@@ -20,7 +20,7 @@ from drawstring.merge.record_version import (
     Array,
     Merger,
     Versions,
-    flat,
+    combined_chunks,
     number_keys,
     ordering_of,
     repeated_deletes,
@@ -120,8 +120,10 @@ def merged_records(
     """
     among = pieces if among is None else among
     pieces = [piece for piece in pieces if piece.rows.num_rows]
-    rows = pa.concat_tables([piece.rows for piece in pieces] or [no_rows(reading)])
-    keys = flat(pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string()))
+    rows = pa.concat_tables([piece.rows for piece in pieces] or [empty_table(reading)])
+    keys = combined_chunks(
+        pa.chunked_array([key for piece in pieces for key in piece.keys.chunks], pa.string())
+    )
     codes, distinct = number_keys(keys, in_order=in_order)
     is_commit_time_ordering_delete = _joined([piece.is_commit_time_ordering_delete for piece in pieces])
     is_of_block = _joined([np.full(piece.rows.num_rows, piece.is_delete_block) for piece in pieces])

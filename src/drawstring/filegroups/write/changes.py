@@ -20,7 +20,7 @@ from drawstring.merge.record_merger import merger_of
 from drawstring.merge.record_version import (
     Array,
     Versions,
-    flat,
+    combined_chunks,
     number_keys,
     ordering_of,
     rank,
@@ -90,9 +90,9 @@ def upserts(rows: pa.Table, settings: FileSettings) -> Changes:
     has_left = rows.column(MOVED_AWAY)
     rest = rows.drop_columns([MOVED_AWAY])
     moved = rest.filter(has_left)
-    positions = flat(moved.column(POSITION)) if POSITION in moved.column_names else None
+    positions = combined_chunks(moved.column(POSITION)) if POSITION in moved.column_names else None
     stayed = _split(*resolved(rest.filter(pc.invert(has_left)), settings), settings.config)
-    return with_deletes(stayed, flat(moved.column(RECORD_KEY)), positions)
+    return with_deletes(stayed, combined_chunks(moved.column(RECORD_KEY)), positions)
 
 
 def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
@@ -113,7 +113,7 @@ def resolved(rows: pa.Table, settings: FileSettings) -> tuple[pa.Table, Array]:
             rows = rows.take(pa.array(winning_rows(codes, distinct, ordering_of(rows, config))))
         return rows, row_deletes(rows, config)[0]
     versions = Versions(
-        rows, flat(rows.column(RECORD_KEY)), ordering_of(rows, config), *row_deletes(rows, config)
+        rows, combined_chunks(rows.column(RECORD_KEY)), ordering_of(rows, config), *row_deletes(rows, config)
     )
     merged = merger.merge(versions, codes, distinct)
     return merged.rows, merged.is_delete
@@ -139,15 +139,17 @@ def _split(rows: pa.Table, is_delete: Array, config: TableConfig) -> Changes:
         return Changes(rows, pa.array([], pa.string()))
     deletes = rows.filter(pa.array(is_delete))
     ordering = None if row_deletes_always_win(config) else ordering_values(deletes, config)
-    positions = flat(deletes.column(POSITION)) if POSITION in deletes.column_names else None
-    return Changes(rows.filter(pa.array(~is_delete)), flat(deletes.column(RECORD_KEY)), ordering, positions)
+    positions = combined_chunks(deletes.column(POSITION)) if POSITION in deletes.column_names else None
+    return Changes(
+        rows.filter(pa.array(~is_delete)), combined_chunks(deletes.column(RECORD_KEY)), ordering, positions
+    )
 
 
 def deletes(rows: pa.Table) -> Changes:
     """Return deletes of all keys of the rows; they win over all earlier versions."""
     keys = rows.column(RECORD_KEY)
     positions = positions_of_keys(rows, *number_keys(keys)) if POSITION in rows.column_names else None
-    return Changes(rows.slice(0, 0), pc.unique(flat(keys)), delete_positions=positions)
+    return Changes(rows.slice(0, 0), pc.unique(combined_chunks(keys)), delete_positions=positions)
 
 
 def ordering_values(rows: pa.Table, config: TableConfig) -> list[pa.Array] | None:
@@ -182,7 +184,7 @@ def acted(rows: pa.Table, settings: FileSettings) -> Changes:
     """
     if ACTION not in rows.column_names:
         return upserts(rows, settings)
-    actions = flat(rows.column(ACTION)).to_numpy(zero_copy_only=False)
+    actions = combined_chunks(rows.column(ACTION)).to_numpy(zero_copy_only=False)
     _check_unambiguous(rows, actions, settings.config)
     is_delete = (actions == RowAction.DELETE) | (actions == RowAction.MOVE)
     if not is_delete.any():
@@ -201,7 +203,7 @@ def inserts_among(records: pa.Table, *, all_new: bool = False) -> int | None:
     """
     if ACTION not in records.column_names:
         return records.num_rows if all_new else None
-    actions = flat(records.column(ACTION)).to_numpy(zero_copy_only=False)
+    actions = combined_chunks(records.column(ACTION)).to_numpy(zero_copy_only=False)
     return int(np.count_nonzero(actions == RowAction.INSERT))
 
 

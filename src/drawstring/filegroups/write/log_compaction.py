@@ -31,7 +31,7 @@ from drawstring.filegroups.sorted_merge import (
 )
 from drawstring.formats.log_inline import HeaderKey, LogBlock
 from drawstring.merge.record_merger import merger_of
-from drawstring.merge.record_version import Versions, flat, stored_ordering
+from drawstring.merge.record_version import Versions, combined_chunks, stored_ordering
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import FileSlice
 from drawstring.schema.fields import RECORD_KEY
@@ -156,14 +156,14 @@ def _content(settings: FileSettings, merged: LogRecords) -> LogContent:
     records = versions.rows.filter(pa.array(~versions.is_delete))
     is_sorted = settings.config.has_sorted_files
     rows = records.select(settings.log_schema.names).combine_chunks()
-    if is_sorted and not AscendingKeys().go_on(flat(rows.column(RECORD_KEY))):
+    if is_sorted and not AscendingKeys().go_on(combined_chunks(rows.column(RECORD_KEY))):
         rows = rows.sort_by(RECORD_KEY)
     part = LogPart(settings, rows.to_batches(max_chunksize=BATCH_ROWS))
     # A record that came after a delete without ordering value is stored after that delete.
     numbers = np.flatnonzero(versions.is_delete | (merged.replaces & bool(versions.ordering)))
     deletes = replace(versions.take(numbers), is_commit_time_ordering_delete=merged.replaces[numbers])
     ordering: Sequence[pa.Array] | None = _delete_ordering(settings.config, deletes)
-    keys, gone = flat(rows.column(RECORD_KEY)).cast(pa.string()), deletes.keys
+    keys, gone = combined_chunks(rows.column(RECORD_KEY)).cast(pa.string()), deletes.keys
     if is_sorted:
         gone, ordering = sorted_deletes(gone, ordering)
     return LogContent((part,) if part.rows else (), keys, gone, ordering)

@@ -493,7 +493,7 @@ class UnionColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class SeveralColumn:
+class MultiUnionColumn:
     """A union of several types, read as a struct with a member for each.
 
     Attributes:
@@ -815,7 +815,7 @@ class _Columns:
             members = zip(branches, kind.fields, strict=True)
             columns = tuple(self.of(each, member.type, space) for each, member in members)
             absent = avro.index("null") if "null" in avro else None
-            return SeveralColumn(kind, columns, absent)
+            return MultiUnionColumn(kind, columns, absent)
         branch = next((index for index, each in enumerate(avro) if each != "null"), 0)
         return UnionColumn(self.of(avro[branch], kind, space), kind, branch, len(avro))
 

@@ -127,11 +127,11 @@ class _Encoder:
         if kind == "record":
             return self.record(array, avro, full_name(avro, space).rpartition(".")[0])
         if kind == "array":
-            return [_repeated(array, self.joined(_items(array), avro["items"], space))]
+            return [_encode_items(array, self.joined(_items(array), avro["items"], space))]
         if kind == "map":
             entries = _items(array)
             values = self.encode(entries.field(1), avro["values"], space)
-            return [_repeated(array, join([*encode_bytes(entries.field(0)), *values]))]
+            return [_encode_items(array, join([*encode_bytes(entries.field(0)), *values]))]
         if avro.get("logicalType") == "decimal":
             return encode_decimals(array, avro.get("size"))
         if kind == "fixed":
@@ -311,7 +311,7 @@ def _items(array: pa.Array) -> pa.Array:
     return array.values.slice(first, last - first)
 
 
-def _repeated(array: pa.Array, items: pa.Array) -> pa.Array:
+def _encode_items(array: pa.Array, items: pa.Array) -> pa.Array:
     """Return Avro arrays or maps: one block with all items, followed by an empty block."""
     bounds = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     bounds -= bounds[0]

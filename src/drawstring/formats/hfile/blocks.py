@@ -114,7 +114,7 @@ class BlockSource:
             raise ValueError(f"the block at byte {offset} claims {size} of {stored} bytes")
         if not 0 <= plain <= max(PLAIN_BYTES_MAX, EXPANSION_MAX * size):
             raise ValueError(f"the block at byte {offset} claims to decompress {size} bytes to {plain}")
-        payload = _plain(self.take(offset + HEAD_BYTES, size), plain, self.codec)
+        payload = _decompressed(self.take(offset + HEAD_BYTES, size), plain, self.codec)
         if len(payload) != plain:
             raise ValueError(f"the block at byte {offset} has {len(payload)} bytes instead of {plain}")
         return magic, payload, offset + HEAD_BYTES + stored
@@ -150,7 +150,7 @@ def encode_block(magic: bytes, payload: bytes, codec: Codec) -> bytes:
     return b"".join((head, stored, sums))
 
 
-def _plain(stored: bytes, size: int, codec: Codec) -> bytes:
+def _decompressed(stored: bytes, size: int, codec: Codec) -> bytes:
     """Return the decompressed payload; decompression stops when it exceeds the stated size."""
     if codec is Codec.NONE:
         return stored
@@ -184,10 +184,10 @@ def message_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             value, at = varint(data, at)
         elif form == _BYTES:
             size, at = varint(data, at)
-            value = part(data, at, size)
+            value = take_bytes(data, at, size)
             at += size
         elif form in _FIXED_BYTES:
-            value = part(data, at, _FIXED_BYTES[form])
+            value = take_bytes(data, at, _FIXED_BYTES[form])
             at += len(value)
         else:
             raise ValueError(f"a message has a field of the unknown wire type {form}")
@@ -212,7 +212,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("a number does not end")
 
 
-def part(data: bytes, at: int, size: int) -> bytes:
+def take_bytes(data: bytes, at: int, size: int) -> bytes:
     """Return `size` bytes of a message.
 
     Raises:
@@ -298,7 +298,7 @@ def decode_trailer(data: bytes) -> Trailer:
     size, at = varint(data, len(_MAGIC))
     numbers = {
         number: value
-        for number, value in message_fields(part(data, at, size))
+        for number, value in message_fields(take_bytes(data, at, size))
         if not isinstance(value, bytes)
     }
     codec = numbers.get(12, Codec.NONE)
@@ -346,7 +346,7 @@ def decode_info(data: bytes) -> dict[bytes, bytes]:
     size, at = varint(data, len(_INFO_MAGIC))
     pairs = [
         dict(message_fields(value))
-        for _, value in message_fields(part(data, at, size))
+        for _, value in message_fields(take_bytes(data, at, size))
         if isinstance(value, bytes)
     ]
     return {
@@ -366,7 +366,7 @@ def vint(data: bytes, at: int) -> tuple[int, int]:
     if first >= -112:
         return first, at + 1
     size = -112 - first if first >= -120 else -120 - first
-    value = int.from_bytes(part(data, at + 1, size), "big")
+    value = int.from_bytes(take_bytes(data, at + 1, size), "big")
     return (value if first >= -120 else ~value), at + 1 + size
 
 
@@ -390,7 +390,6 @@ _KEY_LENGTHS_MAX = 16
 """Number of lengths of keys in a block above which walking it takes less time."""
 
 _PUT = 4
-_ENTRIES_VINT_BYTE_MAX = 127
 _JOINED_BYTES = 1 << 20
 """Size of values above which no more are joined."""
 
@@ -434,7 +433,7 @@ class HFileEntries:
         return HFileEntries(self.keys.take(pa.array(rows)), self.block, self.starts[rows], self.ends[rows])
 
 
-def joined(found: Iterable[HFileEntries]) -> Iterator[HFileEntries]:
+def concat_entries(found: Iterable[HFileEntries]) -> Iterator[HFileEntries]:
     """Yield entries of several blocks as one, for a decoder takes as long for one record as for many.
 
     Args:
@@ -512,7 +511,7 @@ def _marked_starts(datums: Datums, stamp_bytes: int) -> Array | None:
     ends = _ends(datums, starts, stamp_bytes)
     if starts[0] or (starts[1:] != ends[:-1]).any() or ends[-1] != datums.end:
         return None
-    return None if stamp_bytes and (datums.data[ends - 1] > _ENTRIES_VINT_BYTE_MAX).any() else starts
+    return None if stamp_bytes and (datums.data[ends - 1] > _VINT_BYTE_MAX).any() else starts
 
 
 def _ends_of_marks(datums: Datums) -> Array:
@@ -549,7 +548,7 @@ def _walked_starts(block: bytes, with_timestamps: bool) -> Array:
             step = steps[lengths] = _step(lengths)
         at += step
         if with_timestamps:
-            at = at + 1 if block[at] <= _ENTRIES_VINT_BYTE_MAX else vint(block, at)[1]
+            at = at + 1 if block[at] <= _VINT_BYTE_MAX else vint(block, at)[1]
     if at != size:
         raise ValueError(f"the entry at byte {starts[-1]} is longer than the block")
     return np.array(starts, np.int64)

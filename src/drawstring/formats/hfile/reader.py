@@ -46,10 +46,10 @@ from drawstring.formats.hfile.blocks import (
     TRAILER_BYTES,
     BlockSource,
     HFileEntries,
+    concat_entries,
     decode_entries,
     decode_info,
     decode_trailer,
-    joined,
     vint,
 )
 from drawstring.schema.avro import avro_to_arrow
@@ -172,7 +172,7 @@ _WITH_TIMESTAMPS: Final = struct.pack(">i", 1)
 _SCHEMA: Final = b"schema"
 _BLOOM_FILTER: Final = "bloomFilter"
 _BLOOM_TYPE: Final = b"bloomFilterTypeCode"
-_ASKING_SHARE: Final = 1 / 2
+_SEEK_SHARE_MAX: Final = 1 / 2
 """Ratio of looked-up keys to entries above which the bloom filter is not asked."""
 
 _LEVELS_MAX: Final = 16
@@ -251,7 +251,7 @@ class HFileReader:
         Raises:
             CorruptTableError: a block is damaged.
         """
-        yield from joined(self._seek(keys))
+        yield from concat_entries(self._seek(keys))
 
     def _seek(self, keys: pa.Array) -> Iterator[HFileEntries]:
         wanted = self._possible(pc.unique(keys.cast(pa.binary())))
@@ -270,7 +270,7 @@ class HFileReader:
 
     def _possible(self, keys: pa.Array) -> pa.Array:
         """Return the keys that the bloom filter may have; all if there is none, or reading is cheaper."""
-        text = self.meta(_BLOOM_FILTER) if 0 < len(keys) <= self.entry_count * _ASKING_SHARE else None
+        text = self.meta(_BLOOM_FILTER) if 0 < len(keys) <= self.entry_count * _SEEK_SHARE_MAX else None
         if text is None:
             return keys
         with _damage():
@@ -290,7 +290,7 @@ class HFileReader:
         Raises:
             CorruptTableError: a block is damaged.
         """
-        yield from joined(self._seek_prefixes(prefixes))
+        yield from concat_entries(self._seek_prefixes(prefixes))
 
     def _seek_prefixes(self, prefixes: Iterable[str]) -> Iterator[HFileEntries]:
         wanted = sorted({prefix.encode() for prefix in prefixes})

@@ -84,7 +84,7 @@ RECORDS_MIN: Final = 96
 """Number of records from which on it pays."""
 
 _PAD: Final = 16
-_TEXT: Final = 2
+_TEXT_BRANCH: Final = 2
 """Branch of a text in a union with null, as it is stored."""
 
 _FIXED: Final[Mapping[int, int]] = {0: 0, 1: 1, 4: 4, 5: 8}
@@ -141,12 +141,12 @@ def read_delete_columns(
             is_absent[rows[is_zero]] = True
             rows, read = rows[~is_zero], read.filter(pa.array(~is_zero))
         if len(rows):
-            spread = _spread(read, rows, len(keys))
+            spread = _scattered(read, rows, len(keys))
             values[kind] = pc.coalesce(values[kind], spread) if kind in values else spread
     return keys, values, is_absent
 
 
-def _spread(values: pa.Array, rows: Array, count: int) -> pa.Array:
+def _scattered(values: pa.Array, rows: Array, count: int) -> pa.Array:
     """Return values at the numbers of their rows, null elsewhere."""
     if len(rows) == count:
         return values
@@ -164,7 +164,7 @@ def _starts(payload: bytes) -> Numbers | None:
     begin, count, is_length = _length(data, np.zeros(1, np.int64))
     if not is_length[0] or count[0] < RECORDS_MIN:
         return None
-    first = np.flatnonzero(data[: len(payload)] == _TEXT)
+    first = np.flatnonzero(data[: len(payload)] == _TEXT_BRANCH)
     ends, is_record = _ends(data, first)
     end_by_start = dict(zip(first[is_record].tolist(), ends[is_record].tolist(), strict=True))
     at: int | None = int(begin[0])
@@ -178,7 +178,7 @@ def _starts(payload: bytes) -> Numbers | None:
 def _ends(data: Array, starts: Numbers) -> tuple[Numbers, Array]:
     """Return where records end that begin at some places, and where there may be one."""
     at, is_record = _after_text(data, starts + 1)
-    has_path = data[at] == _TEXT
+    has_path = data[at] == _TEXT_BRANCH
     is_record &= has_path | (data[at] == 0)
     after_path, is_text = _after_text(data, at + 1)
     is_record &= is_text | ~has_path
@@ -278,7 +278,7 @@ class _Kryo:
                 f"A delete block has Java objects of {kind}, which are not supported. Compact the table with"
                 " the engine that wrote it."
             )
-        if self._reference() is not _Fresh:
+        if self._reference() is not _NewReference:
             raise ValueError("its array is not a new object")
         self._objects.append(None)
         length = self._varint() - 1
@@ -352,7 +352,7 @@ class _Kryo:
     def _referred(self, read: Callable[[], Any]) -> Any:
         """Return an object: a new one, an earlier one, or None."""
         referenced = self._reference()
-        if referenced is not _Fresh:
+        if referenced is not _NewReference:
             return referenced
         index = len(self._objects)
         self._objects.append(None)
@@ -364,7 +364,7 @@ class _Kryo:
         if number == _NULL:
             return None
         if number == _NEW:
-            return _Fresh
+            return _NewReference
         if number - 2 >= len(self._objects):
             raise ValueError(f"it refers to object {number - 2} of {len(self._objects)}")
         return self._objects[number - 2]
@@ -443,7 +443,7 @@ class _Kryo:
         return data
 
 
-class _Fresh:
+class _NewReference:
     """Marker for a reference to a new object, which follows."""
 
 
@@ -575,7 +575,7 @@ _BRANCHES: dict[int, tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], l
     9: (pt.is_decimal, _encode_decimal),
 }
 
-_KINDS: dict[str, pa.DataType] = {
+_WRAPPER_TYPES: dict[str, pa.DataType] = {
     "BooleanWrapper": pa.bool_(),
     "IntWrapper": pa.int32(),
     "LongWrapper": pa.int64(),
@@ -684,7 +684,7 @@ def _ordering_of(wrapped: list[Any]) -> pa.Array | None:
 
 def _values_of(wrapped: list[Any]) -> pa.Array:
     """Return the values of wrappers of one type, or of ints and longs."""
-    kinds = {_KINDS[each[0].rpartition(".")[2]] for each in wrapped if each is not None}
+    kinds = {_WRAPPER_TYPES[each[0].rpartition(".")[2]] for each in wrapped if each is not None}
     values = [None if each is None else each[1]["value"] for each in wrapped]
     return pa.array(values, _common(kinds) if kinds else pa.null())
 

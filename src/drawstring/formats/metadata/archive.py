@@ -17,8 +17,8 @@ Layout 2: Parquet files.
     plan                                  bytes of the requested file of table services and replace commits
     version                               1
 
-`history_rows` converts entries of layout 1 into rows of layout 2; `archived_states` converts an instant for
-layout 1.
+`archived_instant_rows` converts entries of layout 1 into rows of layout 2; `archived_states` converts an
+instant for layout 1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.formats import schemas
 from drawstring.formats.avro.checks import check_bounded
 from drawstring.formats.avro.container import DAMAGE, MAGIC
-from drawstring.formats.metadata.commit import avro_commit, avro_file, commit_of
+from drawstring.formats.metadata.commit import avro_commit, avro_file, commit_from_record
 from drawstring.formats.metadata.records import one_record
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action
@@ -192,7 +192,7 @@ def _records(data: bytes, schema: Any) -> Iterator[dict[str, Any]]:
 
 def _entry(record: dict[str, Any]) -> ArchiveEntry:
     content = next((record[name] for name in _METADATA if record.get(name)), None)
-    commit = None if content is None else commit_of(content)
+    commit = None if content is None else commit_from_record(content)
     return ArchiveEntry(str(record["commitTime"]), str(record["actionType"]), commit)
 
 
@@ -211,7 +211,7 @@ _VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryRow:
+class ArchivedInstantRow:
     """An archived instant."""
 
     requested: str
@@ -221,7 +221,7 @@ class HistoryRow:
     plan: bytes | None
 
 
-def encode_history(rows: Iterable[HistoryRow]) -> bytes:
+def encode_history(rows: Iterable[ArchivedInstantRow]) -> bytes:
     """Return a file with instants, which have to be sorted by requested time."""
     instants = list(rows)
     columns = [
@@ -235,7 +235,7 @@ def encode_history(rows: Iterable[HistoryRow]) -> bytes:
     return _encode(pa.Table.from_arrays(columns, schema=_SCHEMA))
 
 
-def decode_history(data: bytes) -> list[HistoryRow]:
+def decode_history(data: bytes) -> list[ArchivedInstantRow]:
     """Return the instants of a file.
 
     Raises:
@@ -248,7 +248,7 @@ def decode_history(data: bytes) -> list[HistoryRow]:
             f"A file of the archived timeline is damaged ({error}). Restore the file from a backup."
         ) from error
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
-    return [HistoryRow(row[0], row[1], row[2], row[3] or b"", row[4]) for row in rows]
+    return [ArchivedInstantRow(row[0], row[1], row[2], row[3] or b"", row[4]) for row in rows]
 
 
 def merge_history(files: Iterable[bytes]) -> bytes:
@@ -285,7 +285,7 @@ _PENDING_NAME: Final = {Action.COMMIT: "compaction", Action.DELTA_COMMIT: "logco
 _ACTIONS: Final = frozenset(action.value for action in Action)
 
 
-def history_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[HistoryRow]:
+def archived_instant_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[ArchivedInstantRow]:
     """Yield a layout 2 row for each completed instant in entries of layout 1, in their order.
 
     Args:
@@ -310,13 +310,13 @@ def _key(record: Mapping[str, Any]) -> tuple[str, str]:
     return str(record["commitTime"]), str(action)
 
 
-def _row(states: list[Mapping[str, Any]]) -> Iterator[HistoryRow]:
+def _row(states: list[Mapping[str, Any]]) -> Iterator[ArchivedInstantRow]:
     requested, name = _key(states[0])
     completed = next((state for state in reversed(states) if state["actionState"] == "COMPLETED"), None)
     if completed is None or name not in _ACTIONS:
         return
     reached = completed.get("stateTransitionTime")
-    yield HistoryRow(
+    yield ArchivedInstantRow(
         requested=requested,
         completed=max(str(reached), requested) if reached else requested,
         action=name,
@@ -342,7 +342,7 @@ def _plan(states: list[Mapping[str, Any]]) -> bytes | None:
     return None
 
 
-def archived_states(row: HistoryRow) -> list[ArchivedState]:
+def archived_states(row: ArchivedInstantRow) -> list[ArchivedState]:
     """Return the states of an instant for layout 1: requested, if it has a plan, and completed."""
     states = [ArchivedState(row.requested, row.action, "COMPLETED", row.completed, row.metadata)]
     if row.plan:

@@ -31,7 +31,7 @@ from drawstring.model.table_version import CommitEncoding, TimelineLayout
 
 __all__ = [
     "clustering_groups",
-    "commit_of",
+    "commit_from_record",
     "decode_commit",
     "decode_compaction_plan",
     "decode_rollback",
@@ -48,8 +48,8 @@ COMPACTION_PLAN_VERSION = 2
 LOGS_ONLY_METRIC = "DRAWSTRING_LOGS_ONLY"
 """Metric of a compaction plan that requests a log compaction; Hudi ignores it and writes a base file."""
 
-_RECALLED: Final = 64
-_RECALLED_BYTES_MAX: Final = 32 << 10
+_DECODED_CACHED_MAX: Final = 64
+_CACHED_BYTES_MAX: Final = 32 << 10
 """Number and largest size of commits whose decoded content a process caches."""
 
 _STATS_READ: Final = 100
@@ -117,7 +117,7 @@ def decode_commit(data: bytes) -> CommitMetadata:
     """
     if not data:
         return CommitMetadata()
-    return _decoded(data) if len(data) > _RECALLED_BYTES_MAX else _recalled(data)
+    return _decoded(data) if len(data) > _CACHED_BYTES_MAX else _decoded_cached(data)
 
 
 def decode_head(data: bytes, *, whole: bool) -> tuple[CommitMetadata, bool]:
@@ -130,20 +130,20 @@ def decode_head(data: bytes, *, whole: bool) -> tuple[CommitMetadata, bool]:
     Raises:
         CorruptTableError: the bytes are damaged.
     """
-    if whole or len(data) <= _RECALLED_BYTES_MAX or data[:4] != MAGIC:
+    if whole or len(data) <= _CACHED_BYTES_MAX or data[:4] != MAGIC:
         return decode_commit(data), True
-    return commit_of(one_record(data, "extraMetadata")), False
+    return commit_from_record(one_record(data, "extraMetadata")), False
 
 
 def _decoded(data: bytes) -> CommitMetadata:
-    return commit_of(one_record(data) if data[:4] == MAGIC else json_commit(data))
+    return commit_from_record(one_record(data) if data[:4] == MAGIC else json_commit(data))
 
 
-_recalled = lru_cache(maxsize=_RECALLED)(_decoded)
+_decoded_cached = lru_cache(maxsize=_DECODED_CACHED_MAX)(_decoded)
 """Cached decoding of small commits, since most operations on a table read the newest ones again."""
 
 
-def commit_of(content: dict[str, Any]) -> CommitMetadata:
+def commit_from_record(content: dict[str, Any]) -> CommitMetadata:
     """Return the commit metadata in a decoded record.
 
     Raises:

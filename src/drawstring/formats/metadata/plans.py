@@ -37,11 +37,11 @@ from drawstring.model.plans import (
     IndexPlan,
 )
 
-PLAN_KEY: Final = "drawstring.base_file_compaction_plan"
+BASE_FILE_COMPACTION_KEY: Final = "drawstring.base_file_compaction_plan"
 CANCELLED_BY_WRITES: Final = {"drawstring.gives_way": "true"}
 """Extra metadata of automatic plans: a write to one of their file groups rolls them back."""
 
-_VERSION: Final = 1
+_BASE_FILE_COMPACTION_VERSION: Final = 1
 
 
 def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
@@ -55,9 +55,9 @@ def base_file_plan(groups: Iterable[ClusteringGroup]) -> dict[str, str]:
         {"baseFilePaths": list(paths), "partitionPath": partition, "metrics": dict(group.metrics)}
         for group, (partition, paths) in zip(groups, base_files_in(groups), strict=True)
     ]
-    record = {"operations": operations, "extraMetadata": {}, "version": _VERSION}
+    record = {"operations": operations, "extraMetadata": {}, "version": _BASE_FILE_COMPACTION_VERSION}
     data = encode_container(schemas.compact("base_file_compaction_plan"), record)
-    return {PLAN_KEY: base64.b64encode(data).decode()}
+    return {BASE_FILE_COMPACTION_KEY: base64.b64encode(data).decode()}
 
 
 def base_files_in(groups: Iterable[ClusteringGroup]) -> list[tuple[str, tuple[str, ...]]]:
@@ -77,9 +77,13 @@ def base_files_of(plan: ClusteringPlan) -> list[tuple[str, tuple[str, ...]]] | N
     Raises:
         CorruptTableError: the record is damaged.
     """
-    if PLAN_KEY not in plan.extra:
+    if BASE_FILE_COMPACTION_KEY not in plan.extra:
         return None
-    return read_as(_operations_of, {PLAN_KEY: plan.extra[PLAN_KEY]}, "a base-file compaction plan")
+    return read_as(
+        _operations_of,
+        {BASE_FILE_COMPACTION_KEY: plan.extra[BASE_FILE_COMPACTION_KEY]},
+        "a base-file compaction plan",
+    )
 
 
 def is_cancelled_by_writes(plan: ClusteringPlan) -> bool:
@@ -88,11 +92,11 @@ def is_cancelled_by_writes(plan: ClusteringPlan) -> bool:
 
 
 def _operations_of(extra: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
-    record = one_record(base64.b64decode(extra[PLAN_KEY], validate=True))
+    record = one_record(base64.b64decode(extra[BASE_FILE_COMPACTION_KEY], validate=True))
     return [(each["partitionPath"], tuple(each["baseFilePaths"])) for each in record["operations"] or ()]
 
 
-PLAN_VERSION: Final = 1
+CLUSTERING_PLAN_VERSION: Final = 1
 
 
 def encode_clustering_plan(plan: ClusteringPlan, root: str) -> bytes:
@@ -110,15 +114,15 @@ def encode_clustering_plan(plan: ClusteringPlan, root: str) -> bytes:
             "strategy": {
                 "strategyClassName": plan.strategy,
                 "strategyParams": dict(plan.parameters),
-                "version": PLAN_VERSION,
+                "version": CLUSTERING_PLAN_VERSION,
             },
             "extraMetadata": dict(plan.extra),
-            "version": PLAN_VERSION,
+            "version": CLUSTERING_PLAN_VERSION,
             "preserveHoodieMetadata": plan.keeps_commit_times,
             "missingSchedulePartitions": None if missing is None else list(missing),
         },
         "extraMetadata": {},
-        "version": PLAN_VERSION,
+        "version": CLUSTERING_PLAN_VERSION,
     }
     return encode_container(schemas.compact("requested_replace"), record)
 
@@ -184,7 +188,7 @@ def _group_record(group: ClusteringGroup, root: str) -> dict[str, Any]:
         "metrics": {name: float(value) for name, value in group.metrics.items()},
         "numOutputFileGroups": group.outputs,
         "extraMetadata": None if group.extra is None else dict(group.extra),
-        "version": PLAN_VERSION,
+        "version": CLUSTERING_PLAN_VERSION,
     }
 
 
@@ -198,7 +202,7 @@ def _slice_record(each: ClusteringSlice, root: str) -> dict[str, Any]:
         "fileId": each.file_id,
         "partitionPath": each.partition,
         "bootstrapFilePath": each.bootstrap_file,
-        "version": PLAN_VERSION,
+        "version": CLUSTERING_PLAN_VERSION,
     }
 
 
@@ -365,12 +369,14 @@ def _versions(record: dict[str, Any]) -> int | None:
 
 def encode_index_plan(plan: IndexPlan) -> bytes:
     """Return the content of the requested file of an indexing action."""
-    return encode_container(schemas.compact("index_plan"), {"version": _VERSION, **_infos(plan)})
+    return encode_container(
+        schemas.compact("index_plan"), {"version": _BASE_FILE_COMPACTION_VERSION, **_infos(plan)}
+    )
 
 
 def encode_indexing(built: IndexPlan) -> bytes:
     """Return the content of the completed file of an indexing action."""
-    record = {"version": _VERSION, "operationType": None, **_infos(built)}
+    record = {"version": _BASE_FILE_COMPACTION_VERSION, "operationType": None, **_infos(built)}
     return encode_container(schemas.compact("index_commit"), record)
 
 
@@ -386,7 +392,7 @@ def decode_indexing(data: bytes) -> IndexPlan:
 def _infos(plan: IndexPlan) -> dict[str, Any]:
     infos = [
         {
-            "version": _VERSION,
+            "version": _BASE_FILE_COMPACTION_VERSION,
             "metadataPartitionPath": each.name,
             "indexUptoInstant": each.up_to,
             "extraMetadata": dict(each.extra),

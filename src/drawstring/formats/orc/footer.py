@@ -15,8 +15,8 @@
 A type is followed by those that are nested in it.
 
 User metadata: Arrow reads it and cannot write it. Messages that follow each other are one message with the
-fields of both. So `with_entries` adds entries behind the footer as chunks of their own, and nothing that
-Arrow wrote is decoded.
+fields of both. So `with_user_metadata` adds entries behind the footer as chunks of their own, and nothing
+that Arrow wrote is decoded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import pyarrow as pa
 from pyarrow import orc
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.formats.hfile.blocks import encode_message, message_fields, part, varint
+from drawstring.formats.hfile.blocks import encode_message, message_fields, take_bytes, varint
 from drawstring.formats.orc.statistics import plain_bytes
 
 Fields: TypeAlias = Sequence[tuple[int, int | bytes]]
@@ -156,7 +156,7 @@ _CHUNK_BYTES_MAX: Final = 1 << 23
 """Largest uncompressed size of a chunk, which the length in its header limits."""
 
 
-def plain_part(stored: bytes, codec: str, chunk_bytes: int) -> bytes:
+def decompressed(stored: bytes, codec: str, chunk_bytes: int) -> bytes:
     """Return a decompressed part of a file.
 
     Args:
@@ -172,8 +172,8 @@ def plain_part(stored: bytes, codec: str, chunk_bytes: int) -> bytes:
         return stored
     plain, at = bytearray(), 0
     while at < len(stored):
-        head = int.from_bytes(part(stored, at, _HEAD_BYTES), "little")
-        chunk = part(stored, at + _HEAD_BYTES, head >> 1)
+        head = int.from_bytes(take_bytes(stored, at, _HEAD_BYTES), "little")
+        chunk = take_bytes(stored, at + _HEAD_BYTES, head >> 1)
         is_plain = head & _PLAIN
         plain += chunk if is_plain else _decompressed(chunk, codec, min(chunk_bytes, _CHUNK_BYTES_MAX))
         if len(plain) > PART_BYTES_MAX:
@@ -191,7 +191,7 @@ def in_chunks(data: bytes, size_max: int) -> bytes:
     """
     out = bytearray()
     for at in range(0, len(data), size_max):
-        chunk = part(data, at, min(size_max, len(data) - at))
+        chunk = take_bytes(data, at, min(size_max, len(data) - at))
         out += (len(chunk) << 1 | _PLAIN).to_bytes(_HEAD_BYTES, "little") + chunk
     return bytes(out)
 
@@ -230,7 +230,7 @@ _NAME, _VALUE = 1, 2
 _CHUNK_BYTES_DEFAULT: Final = 256 << 10
 
 
-def with_entries(end: bytes, entries: Mapping[str, str]) -> bytes:
+def with_user_metadata(end: bytes, entries: Mapping[str, str]) -> bytes:
     """Return the end of a file with more user metadata.
 
     Args:
@@ -243,7 +243,7 @@ def with_entries(end: bytes, entries: Mapping[str, str]) -> bytes:
     return end[:start] + added + _with_sizes(postscript, {_TAIL_BYTES: size})
 
 
-def new_end(end: bytes, footer: bytes) -> bytes:
+def replaced_tail(end: bytes, footer: bytes) -> bytes:
     """Return the end of a file that follows its stripes, with another footer and no statistics of stripes.
 
     Args:

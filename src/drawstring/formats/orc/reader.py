@@ -44,7 +44,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.resources import BATCH_BYTES
-from drawstring.formats.filter import AskedRows
+from drawstring.formats.filter import RowSelection
 from drawstring.formats.hfile.blocks import encode_message, message_fields
 from drawstring.formats.orc.footer import (
     PART_BYTES_MAX,
@@ -53,11 +53,11 @@ from drawstring.formats.orc.footer import (
     OrcFooter,
     Stripe,
     bytes_of,
-    new_end,
-    plain_part,
+    decompressed,
+    replaced_tail,
 )
 from drawstring.formats.orc.statistics import ValueRange, has_range
-from drawstring.formats.predicate_bounds import Axis, ConditionRegions, Spread
+from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan
 
 _STATISTICS: Final = 1
 _UNRELIABLE: Final = "ORIGINAL"
@@ -65,7 +65,7 @@ _UNRELIABLE: Final = "ORIGINAL"
 
 
 def stripes_that_may_match(
-    opened: orc.ORCFile, file: pa.NativeFile, footer: OrcFooter, asked: AskedRows
+    opened: orc.ORCFile, file: pa.NativeFile, footer: OrcFooter, asked: RowSelection
 ) -> Sequence[int]:
     """Return the numbers of the stripes whose statistics do not exclude a match.
 
@@ -80,7 +80,7 @@ def stripes_that_may_match(
     everything = range(len(footer.stripes))
     present = opened.schema
     stored_in = {*present.names} - {*asked.constants}
-    columns = [each.name for each in asked.bound if each.name in stored_in and _is_alike(each, present)]
+    columns = [each.name for each in asked.bound if each.name in stored_in and _has_same_order(each, present)]
     regions = None
     if asked.where is not None and columns and everything:
         regions = ConditionRegions.of(asked.where, asked.bound, columns)
@@ -113,11 +113,11 @@ def only_stripes(
     fields = [*others, *((STRIPES, stripe.stored) for stripe in chosen), (ROWS, rows)]
     last_bytes = opened.file_postscript_length + 1
     end = file.read_at(last_bytes, opened.file_length - last_bytes)
-    other_end = new_end(end, encode_message(fields))
-    return pa.PythonFile(_WithEnd(file, _statistics_offset(opened), other_end), "r")
+    other_end = replaced_tail(end, encode_message(fields))
+    return pa.PythonFile(_FileWithTail(file, _statistics_offset(opened), other_end), "r")
 
 
-class _WithEnd(io.RawIOBase):
+class _FileWithTail(io.RawIOBase):
     """A file with another end.
 
     Args:
@@ -166,7 +166,7 @@ def _statistics(opened: orc.ORCFile, file: pa.NativeFile) -> list[list[bytes]] |
     if not 0 < size_bytes <= PART_BYTES_MAX or offset < 0:
         return None
     try:
-        plain = plain_part(file.read_at(size_bytes, offset), opened.compression, opened.compression_size)
+        plain = decompressed(file.read_at(size_bytes, offset), opened.compression, opened.compression_size)
     except UnsupportedError:
         return None
     return [
@@ -176,7 +176,7 @@ def _statistics(opened: orc.ORCFile, file: pa.NativeFile) -> list[list[bytes]] |
     ]
 
 
-def _is_alike(field: pa.Field, present: pa.Schema) -> bool:
+def _has_same_order(field: pa.Field, present: pa.Schema) -> bool:
     """Return whether values are ordered in the file as they are in a condition."""
     kind = present.field(field.name).type
     return has_range(kind) and (
@@ -184,11 +184,11 @@ def _is_alike(field: pa.Field, present: pa.Schema) -> bool:
     )
 
 
-def _spread(axis: Axis, ranges: Sequence[ValueRange]) -> Spread:
+def _spread(axis: Axis, ranges: Sequence[ValueRange]) -> RegionSpan:
     kind = axis.cuts.type
     stored = kind if pt.is_string(kind) else pa.int32() if pt.is_date32(kind) else pa.int64()
     compared = kind if pt.is_date32(kind) else stored
-    return Spread.between(
+    return RegionSpan.between(
         axis,
         pa.array([each.least for each in ranges], stored).cast(compared),
         pa.array([each.greatest for each in ranges], stored).cast(compared),
@@ -218,7 +218,7 @@ def stripe_zones(stripes: orc.ORCFile, file: pa.NativeFile) -> list[str]:
         raise ValueError("the footers of its stripes are longer than the file")
     inside = (_within(stripe, size_bytes) for stripe in found)
     stored = (file.read_at(stripe.footer_bytes, stripe.footer_offset) for stripe in inside)
-    return [_zone(plain_part(each, stripes.compression, stripes.compression_size)) for each in stored]
+    return [_zone(decompressed(each, stripes.compression, stripes.compression_size)) for each in stored]
 
 
 def has_times(kind: pa.DataType) -> bool:
@@ -275,7 +275,7 @@ _BATCHES_HELD: Final = 4
 """How many batches are in memory together: Arrow's scanner holds some besides that which it yields."""
 
 
-def read_open_orc(file: pa.NativeFile, asked: AskedRows) -> Iterator[pa.RecordBatch]:
+def read_open_orc(file: pa.NativeFile, asked: RowSelection) -> Iterator[pa.RecordBatch]:
     """Yield rows of an open ORC file, in its order, a bounded batch at a time.
 
     Args:
@@ -292,7 +292,7 @@ def read_open_orc(file: pa.NativeFile, asked: AskedRows) -> Iterator[pa.RecordBa
     names = present if asked.columns is None else [name for name in asked.columns if name in present]
     # Without a column the batches would not have a number of rows.
     read = names or present[:1]
-    with _about("footer"):
+    with _translate_errors("footer"):
         footer = OrcFooter.of(opened)
         stripes = stripes_that_may_match(opened, file, footer, asked)
     if not stripes:
@@ -354,12 +354,12 @@ def _zones(opened: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> li
     """Return the time zone of each stripe; empty if no column has times."""
     if not any(has_times(opened.schema.field(name).type) for name in names):
         return []
-    with _about("time zones"):
+    with _translate_errors("time zones"):
         return stripe_zones(opened, file)
 
 
 @contextmanager
-def _about(part: str) -> Iterator[None]:
+def _translate_errors(part: str) -> Iterator[None]:
     """Translate errors in a part of a file into one of Arrow."""
     try:
         yield

@@ -16,7 +16,7 @@ from pyarrow import orc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.formats.orc.footer import with_entries
+from drawstring.formats.orc.footer import with_user_metadata
 from drawstring.schema.evolution import conform, null_mask, own_items
 from drawstring.schema.logical_types import is_vector
 
@@ -82,7 +82,7 @@ class OrcEncoder:
         self._end.hold()
         with self._end.own_errors():
             self._writer.close()
-        self._target.write(with_entries(self._end.held(), entries))
+        self._target.write(with_user_metadata(self._end.held(), entries))
 
     def abort(self) -> None:
         """Give up; the file is closed and deleted by its owner."""

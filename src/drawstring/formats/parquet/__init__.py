@@ -22,8 +22,8 @@ from drawstring.formats.parquet.writer import (
     RowGroups,
     SharedEncodings,
     encode_parquet_block,
-    physical,
-    repeating,
+    physical_schema,
+    with_dictionary_types,
 )
 
 __all__ = [
@@ -35,11 +35,11 @@ __all__ = [
     "encode_parquet_block",
     "parquet_footer",
     "parquet_schema",
-    "physical",
+    "physical_schema",
     "read_open_parquet",
     "read_parquet",
     "read_parquet_bytes",
     "read_parquet_rows",
-    "repeating",
     "stored_summary",
+    "with_dictionary_types",
 ]

@@ -216,13 +216,13 @@ Chunk: TypeAlias = tuple[pa.Buffer, Struct]
 Chunks: TypeAlias = Mapping[bytes, Chunk]
 """Encoded column chunks by the dotted paths of their columns."""
 
-STRANGE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+DAMAGE_ERRORS: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors with which a damaged footer shows itself."""
 
 _MAGIC: Final = b"PAR1"
 _TAIL: Final = 8
 _COPY_BYTES: Final = 8 << 20
-_OF_KEYS: Final = frozenset({FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY})
+_KEY_ENTRIES: Final = frozenset({FILTER, FILTER_TYPE, SMALLEST_KEY, LARGEST_KEY})
 
 # Field ids of parquet.thrift.
 _SCHEMA, _ROWS, _GROUPS, _ENTRIES, _ENCRYPTION = 2, 3, 4, 5, 8
@@ -274,7 +274,7 @@ class ChunkSource:
         """Its key-value entries, except the key summary."""
         entries = self.footer.get(_ENTRIES, (LIST, (STRUCT, [])))[1][1]
         pairs = {entry[1][1].decode(): entry[2][1].decode() for entry in entries if 2 in entry}
-        return {key: value for key, value in pairs.items() if key not in _OF_KEYS}
+        return {key: value for key, value in pairs.items() if key not in _KEY_ENTRIES}
 
     def names(self, name: str | None) -> FileNames | None:
         """Return the chunks of the meta column with a file's name; None if it is copied, or is not there."""
@@ -303,7 +303,7 @@ def chunk_source(storage: Storage, path: str) -> ChunkSource | None:
         try:
             source = ChunkSource(path, decode_struct(file.read_at(length, size - _TAIL - length)))
             return source if _is_plain(source) else None
-        except STRANGE as error:
+        except DAMAGE_ERRORS as error:
             raise damaged(error) from error
 
 

@@ -17,7 +17,7 @@ parquet-mr, from 1.10 to 1.16, compares by `Double.compare`, to which NaN is the
 among the bounds of a row group, the row group has none. Versions before 1.10 left NaN out, and versions after
 1.16 may leave it out again.
 
-Rows of a row group (`matching_in_steps`): the reader decodes the columns of the condition first.
+Rows of a row group (`late_materialized`): the reader decodes the columns of the condition first.
 
     columns of the condition ── no row matches ──> nothing more is decoded
         │ some do
@@ -26,7 +26,7 @@ Rows of a row group (`matching_in_steps`): the reader decodes the columns of the
 So a point read decodes half of a row group on average, and nothing of a row group that its bounds did not
 exclude but that has no match.
 
-Text columns that expand (`folded_columns`): a dictionary stores a text once, and with run lengths further
+Text columns that expand (`expanding_columns`): a dictionary stores a text once, and with run lengths further
 rows take no bytes. A file of 4 kB can have 60,000 rows of 40 kB each. Text columns with few stored bytes per
 row are therefore read as dictionaries, and decoded in pieces of bounded size.
 
@@ -93,7 +93,7 @@ Match: TypeAlias = Callable[[pa.RecordBatch], pa.Array]
 """Returns the numbers of the rows of a batch that match, ascending."""
 
 
-def matching_in_steps(
+def late_materialized(
     decode: Decode,
     looked_at: Sequence[str],
     requested: Sequence[str],
@@ -149,14 +149,14 @@ def _joined(found: pa.Table, others: pa.RecordBatch, requested: Sequence[str]) -
         yield pa.RecordBatch.from_arrays(columns, names=list(requested))
 
 
-UNFOLDED_BYTES_MAX: Final = 32 << 20
+EXPANDED_BYTES_MAX: Final = 32 << 20
 """Largest size of the decoded texts of a batch, unless it has a single row."""
 
 _ROWS_ALWAYS: Final = 1 << 20
-_ROWS_A_BYTE: Final = 256
+_ROWS_PER_BYTE_MAX: Final = 256
 """Largest number of rows per stored byte of a file with more than `_ROWS_ALWAYS`; distinct keys take more."""
 
-_FOLDED_BYTES_A_ROW: Final = 4
+_EXPANDING_BYTES_PER_ROW: Final = 4
 _LITTLE_BYTES: Final = 1 << 20
 """Stored bytes up to which a column counts as folded, regardless of its number of rows."""
 
@@ -174,11 +174,11 @@ def check_row_count(rows: int, size_bytes: int) -> None:
     Raises:
         pa.ArrowInvalid: there are too many rows.
     """
-    if rows > _ROWS_ALWAYS + _ROWS_A_BYTE * size_bytes:
+    if rows > _ROWS_ALWAYS + _ROWS_PER_BYTE_MAX * size_bytes:
         raise pa.ArrowInvalid(f"it claims {rows} rows in {size_bytes} bytes")
 
 
-def folded_columns(
+def expanding_columns(
     parquet: pq.ParquetFile, groups: Sequence[int], names: Collection[str], others: Collection[str]
 ) -> list[str]:
     """Return the text columns that may take far more memory than their stored size.
@@ -200,10 +200,12 @@ def folded_columns(
     if not texts:
         return []
     places = [(at, path) for at in range(metadata.num_columns) if (path := _path(metadata, at)) in texts]
-    return [path for at, path in places if any(_is_folded(metadata.row_group(group), at) for group in groups)]
+    return [
+        path for at, path in places if any(_is_expanding(metadata.row_group(group), at) for group in groups)
+    ]
 
 
-def unfolded(batch: pa.RecordBatch, folded: Collection[str]) -> Iterator[pa.RecordBatch]:
+def decoded_in_pieces(batch: pa.RecordBatch, folded: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Yield a batch with its folded columns decoded, in pieces of bounded size.
 
     Args:
@@ -224,14 +226,14 @@ def unfolded(batch: pa.RecordBatch, folded: Collection[str]) -> Iterator[pa.Reco
 def _pieces(columns: Sequence[pa.DictionaryArray], rows: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of pieces that do not exceed the bound or have a single row."""
     lengths = [pc.binary_length(each.dictionary).fill_null(0).to_numpy().astype(np.int64) for each in columns]
-    if sum(int(each.max(initial=0)) for each in lengths) * rows <= UNFOLDED_BYTES_MAX:
+    if sum(int(each.max(initial=0)) for each in lengths) * rows <= EXPANDED_BYTES_MAX:
         yield 0, rows
         return
     ends = np.cumsum(sum(map(_bytes_of_rows, columns, lengths)))
     start = 0
     while start < rows:
         before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + UNFOLDED_BYTES_MAX, side="right"))
+        stop = int(np.searchsorted(ends, before + EXPANDED_BYTES_MAX, side="right"))
         yield start, max(stop, start + 1)
         start = max(stop, start + 1)
 
@@ -241,10 +243,10 @@ def _bytes_of_rows(column: pa.DictionaryArray, lengths: Any) -> Any:
     return lengths[indices] if len(lengths) else np.zeros(len(indices), np.int64)
 
 
-def _is_folded(group: pq.RowGroupMetaData, at: int) -> bool:
+def _is_expanding(group: pq.RowGroupMetaData, at: int) -> bool:
     column = group.column(at)
     stored_bytes = column.total_compressed_size
-    is_little = stored_bytes <= max(_LITTLE_BYTES, _FOLDED_BYTES_A_ROW * group.num_rows)
+    is_little = stored_bytes <= max(_LITTLE_BYTES, _EXPANDING_BYTES_PER_ROW * group.num_rows)
     return is_little and not _DICTIONARIES.isdisjoint(column.encodings)
 
 
@@ -560,7 +562,7 @@ def columns_of(parquet: pq.ParquetFile) -> pa.Schema:
     return pa.schema([field.remove_metadata() for field in parquet.schema_arrow])
 
 
-def fetched_if_small(file: pa.NativeFile) -> pa.NativeFile:
+def fetch_if_small(file: pa.NativeFile) -> pa.NativeFile:
     """Return a small file as bytes in memory, another one as it is."""
     if isinstance(file, pa.BufferReader):
         return file
@@ -579,7 +581,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     if metadata is not None and query.where is not None and _excludes(query, metadata):
         return
-    file = fetched_if_small(file)
+    file = fetch_if_small(file)
     if query.where is not None:
         yield from _matching_batches(file, query, query.where, metadata)
         return
@@ -612,9 +614,9 @@ def _matching_batches(
         isinstance(file, pa.OSFile) or (is_wide and isinstance(file, pa.BufferReader))
     )
     for span in spans(parquet.metadata, groups, query.ahead_bytes) if in_steps else [groups]:
-        if in_steps and _is_worth_steps(parquet, span, is_wide=is_wide):
+        if in_steps and _pays_late_materialization(parquet, span, is_wide=is_wide):
             decode = partial(_columns, file, parquet, span, query)
-            yield from matching_in_steps(decode, looked_at, asked, match)
+            yield from late_materialized(decode, looked_at, asked, match)
             continue
         for batch in group_rows(file, parquet, span, needed, query):
             kept = keep_rows(batch, where, bound, query.constants)
@@ -666,7 +668,7 @@ def open_for_condition(
     return open_file(file, right, query.dictionaries), fragment
 
 
-def _is_worth_steps(parquet: pq.ParquetFile, groups: Sequence[int], *, is_wide: bool) -> bool:
+def _pays_late_materialization(parquet: pq.ParquetFile, groups: Sequence[int], *, is_wide: bool) -> bool:
     metadata = [parquet.metadata.row_group(group) for group in groups]
     is_held = sum(group.total_byte_size for group in metadata) <= WHOLE_BYTES_MAX
     return is_held and (is_wide or bool(sum(group.num_rows for group in metadata) > ROWS_MIN))
@@ -736,7 +738,7 @@ def group_rows(
     """
     use_threads = not is_small(file)
     check_row_count(parquet.metadata.num_rows, file.size())
-    folded = folded_columns(parquet, groups, names, query.dictionaries)
+    folded = expanding_columns(parquet, groups, names, query.dictionaries)
     for span in spans(parquet.metadata, groups, query.ahead_bytes):
         opened = parquet
         in_pieces = not isinstance(file, pa.BufferReader) and (
@@ -748,7 +750,7 @@ def group_rows(
         rows = min(query.batch_rows, _rows_of_a_batch(parquet, span, names))
         batches = opened.iter_batches(rows, span, columns=names, use_threads=use_threads)
         for batch in batches:
-            yield from unfolded(batch.select(names).replace_schema_metadata(None), folded)
+            yield from decoded_in_pieces(batch.select(names).replace_schema_metadata(None), folded)
 
 
 def _rows_of_a_batch(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:

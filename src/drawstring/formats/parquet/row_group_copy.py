@@ -1,6 +1,6 @@
 """Copy row groups of Parquet files without decoding: stitch files together, or write the successor of one.
 
-Stitching (`stitch`): files with the same schema become one file.
+Stitching (`concat_files`): files with the same schema become one file.
 
     PAR1 | row groups of file 1 | row groups of file 2 | ... | one footer with all of them
 
@@ -35,7 +35,7 @@ from drawstring.base.resources import ROW_GROUP_BYTES_MAX
 from drawstring.formats.bloom_footer import KeySummary
 from drawstring.formats.errors import about_file
 from drawstring.formats.parquet.footer import (
-    STRANGE,
+    DAMAGE_ERRORS,
     Chunk,
     ChunkSink,
     ChunkSource,
@@ -51,8 +51,8 @@ from drawstring.formats.parquet.reader import (
     ParquetQuery,
     check_row_count,
     columns_of,
-    fetched_if_small,
-    folded_columns,
+    expanding_columns,
+    fetch_if_small,
     group_rows,
     is_small,
     open_file,
@@ -60,7 +60,14 @@ from drawstring.formats.parquet.reader import (
     read_parquet,
 )
 from drawstring.formats.parquet.statistics import footer_summaries
-from drawstring.formats.parquet.writer import REPEATING, Encodings, NewFile, arrow_codec, physical, writer_of
+from drawstring.formats.parquet.writer import (
+    REPEATING,
+    Encodings,
+    NewFile,
+    arrow_codec,
+    physical_schema,
+    writer_of,
+)
 from drawstring.model.commit import ColumnSummary
 from drawstring.schema.fields import RECORD_KEY, leaf_type
 from drawstring.storage.protocol import Storage
@@ -121,21 +128,21 @@ ROW_GROUPS_MAX: Final = 32_767
 """Row groups in a file: their ordinals have 16 bits."""
 
 
-def can_stitch(sources: Sequence[ChunkSource]) -> bool:
+def can_concat(sources: Sequence[ChunkSource]) -> bool:
     """Return whether the row groups of files can be copied into one file."""
     first = sources[0]
     match = all(source.schema == first.schema and source.entries == first.entries for source in sources)
     return match and sum(len(source.row_groups) for source in sources) <= ROW_GROUPS_MAX
 
 
-def stitch(
+def concat_files(
     storage: Storage, sources: Sequence[ChunkSource], path: str, name: str | None, *, bloom: float
 ) -> int:
     """Write one file with the row groups of several.
 
     Args:
         storage: storage of the table.
-        sources: the source files, in order; `can_stitch` returned True for them.
+        sources: the source files, in order; `can_concat` returned True for them.
         path: path of the new file.
         name: file name for the meta column; None copies that column, too.
         bloom: rate of false positives of the bloom filter that the footer gets beside the smallest and
@@ -151,13 +158,13 @@ def stitch(
     target = storage.create(path)
     try:
         with disk_errors(TABLE_DISK, path):
-            return _stitched(storage, sources, target, sources[0].names(name), keys)
+            return _concatenated(storage, sources, target, sources[0].names(name), keys)
     finally:
         with suppress(OSError):
             target.close()
 
 
-def _stitched(
+def _concatenated(
     storage: Storage,
     sources: Sequence[ChunkSource],
     target: pa.NativeFile,
@@ -170,7 +177,7 @@ def _stitched(
             try:
                 for group in source.row_groups:
                     sink.copy(file, group)
-            except STRANGE as error:
+            except DAMAGE_ERRORS as error:
                 raise damaged(error) from error
     sink.finish(sources[0].footer, {**sources[0].entries, **keys})
     size_bytes = int(target.tell())
@@ -212,7 +219,7 @@ class PatchedFile:
         check_row_count(metadata.num_rows, file.size())
         self._is_small = is_small(file)
         groups = range(metadata.num_row_groups)
-        texts = folded_columns(parquet, groups, columns_of(parquet).names, REPEATING)
+        texts = expanding_columns(parquet, groups, columns_of(parquet).names, REPEATING)
         self._parquet = open_file(file, metadata, [*REPEATING, *texts])
 
     @property
@@ -269,7 +276,7 @@ def patched_file(storage: Storage, source: ChunkSource, metadata: pq.FileMetaDat
         CorruptTableError: the file is missing or damaged.
     """
     with about_file(source.path), storage.open(source.path) as opened:
-        yield PatchedFile(fetched_if_small(opened), source, metadata)
+        yield PatchedFile(fetch_if_small(opened), source, metadata)
 
 
 def patch_source(storage: Storage, path: str, schema: pa.Schema, compression: str) -> ChunkSource | None:
@@ -285,7 +292,7 @@ def patch_source(storage: Storage, path: str, schema: pa.Schema, compression: st
         CorruptTableError: the file is missing or damaged.
     """
     source = chunk_source(storage, path)
-    if source is None or source.columns != _stored_columns(physical(schema)):
+    if source is None or source.columns != _stored_columns(physical_schema(schema)):
         return None
     if not 0 < len(source.row_groups) < ROW_GROUPS_MAX - 1:
         return None

@@ -22,7 +22,7 @@ from drawstring.formats.filter import with_table_types
 from drawstring.formats.parquet.reader import (
     ParquetQuery,
     columns_of,
-    fetched_if_small,
+    fetch_if_small,
     group_rows,
     groups_that_may_match,
     open_for_condition,
@@ -168,7 +168,7 @@ def staged(
         opened = storage.open(path)
     with opened:
         with about_file(path):
-            file = fetched_if_small(opened)
+            file = fetch_if_small(opened)
             query = ParquetQuery(types=types, constants=constants or {})
             if constants is None:
                 parquet, fragment = open_in_table_units(file, query), None

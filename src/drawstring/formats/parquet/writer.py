@@ -88,12 +88,12 @@ from drawstring.schema.logical_types import (
 )
 from drawstring.storage.protocol import Storage
 
-STRETCHES: Final = 16
-STRETCHES_MIN: Final = 4
-STRETCH_ROWS: Final = 128
+SAMPLE_RUNS_MAX: Final = 16
+SAMPLE_RUNS_MIN: Final = 4
+SAMPLE_RUN_ROWS: Final = 128
 """Number and length of the runs of rows in a sample; runs, because adjacent rows often repeat values."""
 
-ROWS_A_STRETCH: Final = 1_024
+ROWS_PER_SAMPLE_RUN: Final = 1_024
 """Rows of a file for each run of its sample: of a small one a full sample would take a tenth of a load."""
 
 DISTINCT_SHARE: Final = 1 / 3
@@ -117,9 +117,10 @@ _SCHEMAS_KEPT: Final = 64
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
-def physical(schema: pa.Schema) -> pa.Schema:
-    """Return the columns that are handed to Arrow's writer: as `repeating` has them, and vectors as bytes."""
-    return pa.schema([_physical_field(field) for field in repeating(schema)])
+def physical_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns as Arrow's writer gets them: dictionary types, and vectors as bytes."""
+    " vectors as bytes."
+    return pa.schema([_physical_field(field) for field in with_dictionary_types(schema)])
 
 
 def _physical_field(field: pa.Field) -> pa.Field:
@@ -127,7 +128,7 @@ def _physical_field(field: pa.Field) -> pa.Field:
 
 
 @lru_cache(maxsize=_SCHEMAS_KEPT)
-def repeating(schema: pa.Schema) -> pa.Schema:
+def with_dictionary_types(schema: pa.Schema) -> pa.Schema:
     """Return a schema in which repeating meta columns have a dictionary type, so that writes copy indices."""
     return pa.schema([_repeating_field(field) for field in schema])
 
@@ -255,17 +256,17 @@ def _encoding_by_sample(field: pa.Field, sample: pa.ChunkedArray, rows: int) -> 
     is_small = len(sample) == rows
     values = sample.drop_null()
     if pa.types.is_boolean(kind) or field.name in _UNIQUE:
-        return field.name not in _UNIQUE, is_small or _gains(values)
+        return field.name not in _UNIQUE, is_small or _compresses_well(values)
     distinct = len(pc.unique(values))
     if pa.types.is_dictionary(kind):
         return True, distinct > 1
     repeating = _distinct_expected(len(values), rows * len(values) / len(sample) * DISTINCT_SHARE)
     if distinct <= max(1.0, repeating):
         return True, True
-    return False, (is_small and not _is_float(kind)) or _gains(values)
+    return False, (is_small and not _is_float(kind)) or _compresses_well(values)
 
 
-def _gains(values: pa.ChunkedArray) -> bool:
+def _compresses_well(values: pa.ChunkedArray) -> bool:
     """Return whether a codec compresses plain non-null values well; zstd is representative of all codecs."""
     if not len(values):
         return True
@@ -277,11 +278,11 @@ def _gains(values: pa.ChunkedArray) -> bool:
 def _sample(rows: pa.Table) -> pa.Table:
     """Return evenly spread runs of the rows, or all rows if there are few."""
     count = rows.num_rows
-    stretches = min(STRETCHES, max(STRETCHES_MIN, count // ROWS_A_STRETCH))
-    if count <= stretches * STRETCH_ROWS:
+    stretches = min(SAMPLE_RUNS_MAX, max(SAMPLE_RUNS_MIN, count // ROWS_PER_SAMPLE_RUN))
+    if count <= stretches * SAMPLE_RUN_ROWS:
         return rows
     starts = (number * count // stretches for number in range(stretches))
-    return pa.concat_tables([rows.slice(start, STRETCH_ROWS) for start in starts]).combine_chunks()
+    return pa.concat_tables([rows.slice(start, SAMPLE_RUN_ROWS) for start in starts]).combine_chunks()
 
 
 def _distinct_expected(draws: int, values: float) -> float:
@@ -455,7 +456,7 @@ class ParquetSink(KeyedFile):
         super().__init__(storage, path, entries_of(table_avro_schema), schema, bloom)
         self._groups = row_groups
         self._shared: SharedEncodings | None = None
-        self._schema = physical(schema)
+        self._schema = physical_schema(schema)
         self._compression = compression
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
@@ -563,7 +564,7 @@ def encode_parquet_block(
         shared: what chooses the encodings together with other blocks; None for this block alone.
     """
     target = pa.BufferOutputStream()
-    rows = table_of(list(batches), physical(schema))
+    rows = table_of(list(batches), physical_schema(schema))
     choose = block_encodings if shared is None else shared.of_block
     encodings = choose(rows, arrow_codec(compression))
     # Of columns with one page each, an index says nothing that the footer does not.
@@ -600,7 +601,7 @@ def writer_of(
 
     Args:
         target: the file.
-        schema: its columns, as `physical` has them.
+        schema: its columns, as `physical_schema` has them.
         encodings: their encodings.
         footers: is given the footer when the file is closed.
         page_index: whether the file has page indexes.

@@ -55,7 +55,7 @@ def _flat(rows: pa.Table) -> pa.Table:
 
 
 _FRAMES_MAX: Final = 3
-_OF_OTHERS: Final = tuple(
+_LIBRARY_FOLDERS: Final = tuple(
     f"{folder}{os.sep}"
     for folder in (
         str(Path(__file__).parents[2]),
@@ -141,7 +141,7 @@ class UserFunction:
 def _lines(error: Exception) -> str:
     """Return the last lines of the user's code that led to an error."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if not each.filename.startswith(_OF_OTHERS)]
+    own = [each for each in frames if not each.filename.startswith(_LIBRARY_FOLDERS)]
     return "; ".join(
         f"{each.filename}, line {each.lineno}, in {each.name}: {(each.line or '').strip()}"
         for each in own[-_FRAMES_MAX:]

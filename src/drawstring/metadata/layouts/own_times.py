@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Final
 
-from drawstring.model.instant import BUILDS, Action
+from drawstring.model.instant import BUILD_TIME_PREFIX, Action
 from drawstring.model.table_version import TimelineLayout
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -42,7 +42,7 @@ def next_build(known: Iterable[str], layout: TimelineLayout, timeline: Callable[
         layout: of the timelines.
         timeline: loads that of the table.
     """
-    after = _last_completed(timeline()) if layout.suffixes_times else BUILDS
+    after = _last_completed(timeline()) if layout.suffixes_times else BUILD_TIME_PREFIX
     size = len(after) + _NUMBER_DIGITS
     numbers = (each[len(after) :] for each in known if each.startswith(after) and len(each) == size)
     taken = [int(each) for each in numbers if each.isdecimal()]
@@ -50,7 +50,7 @@ def next_build(known: Iterable[str], layout: TimelineLayout, timeline: Callable[
 
 
 def _last_completed(timeline: Timeline) -> str:
-    return max((each.requested for each in timeline.instants if each.is_completed), default=BUILDS)
+    return max((each.requested for each in timeline.instants if each.is_completed), default=BUILD_TIME_PREFIX)
 
 
 def service_time(store: TimelineStore, layout: TimelineLayout, suffix: Suffix) -> str:

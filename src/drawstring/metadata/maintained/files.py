@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_system_view import Listing
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.contents import path_of, records
 from drawstring.metadata.partitions.protocol import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.table import (
@@ -111,17 +111,17 @@ def rows_of(listed: pa.Table) -> pa.Table:
     Args:
         listed: columns `key`, `name` and `size_bytes`, sorted by key; a size that is null is a tombstone.
     """
-    encoded = flat(listed.column(KEY)).dictionary_encode()
+    encoded = combined_chunks(listed.column(KEY)).dictionary_encode()
     counts = pc.value_counts(encoded.indices).field("counts").to_numpy()
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-    keys, sizes = encoded.dictionary, flat(listed.column(SIZE))
+    keys, sizes = encoded.dictionary, combined_chunks(listed.column(SIZE))
     return pa.table(
         {
             KEY: keys,
             TYPE: pc.if_else(pc.equal(keys, ALL_PARTITIONS), _PARTITIONS_TYPE, _FILES_TYPE).cast(pa.int32()),
             FILE_INFOS: pa.MapArray.from_arrays(
                 offsets,
-                flat(listed.column(NAME)),
+                combined_chunks(listed.column(NAME)),
                 _infos(sizes.fill_null(0), sizes.is_null()),
             ),
         }

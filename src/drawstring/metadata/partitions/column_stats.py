@@ -64,14 +64,14 @@ from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.read_task import InstantRange, LogReading, ReadTask
 from drawstring.formats.data_file import Selection, is_parquet
 from drawstring.formats.parquet.statistics import column_summaries, summaries_of_rows
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS, may_hide_values
 from drawstring.metadata.column_stats import (
     MAX,
     MIN,
-    Described,
+    ColumnStatistics,
     Stored,
-    bounds_kept_as,
+    bounds_cast_to,
     column_key,
     encode_deleted,
     encode_statistics,
@@ -416,21 +416,21 @@ def null_statistics(
     """
     fields = definitions(change.storage)[COLUMN_STATS]["sourceFields"]
     rows = looked_up(change.metadata, partition, Lookup(prefixes=(name_hash(fields[0]),)))
-    rows = rows.filter(pc.invert(flat(rows.column(STATISTICS)).field("isDeleted")))
-    statistics = flat(rows.column(STATISTICS))
+    rows = rows.filter(pc.invert(combined_chunks(rows.column(STATISTICS)).field("isDeleted")))
+    statistics = combined_chunks(rows.column(STATISTICS))
     rows = rows.filter(
         pc.invert(pc.is_in(statistics.field("fileName"), pa.array(list(without), pa.string())))
     )
-    statistics = flat(rows.column(STATISTICS))
+    statistics = combined_chunks(rows.column(STATISTICS))
     names = statistics.field("fileName").to_pylist()
     counts = statistics.field("valueCount").fill_null(0).to_pylist()
     if not names:
         return
-    rest = pc.utf8_slice_codeunits(flat(rows.column(KEY)), len(name_hash("")))
+    rest = pc.utf8_slice_codeunits(combined_chunks(rows.column(KEY)), len(name_hash("")))
     for column in added:
         bounds = pa.nulls(2, column.type)
         described = [
-            Described(*_place(partition, name), ColumnSummary(column.name, bounds, count, count))
+            ColumnStatistics(*_place(partition, name), ColumnSummary(column.name, bounds, count, count))
             for name, count in zip(names, counts, strict=True)
         ]
         records = encode_statistics(described, is_v2=is_v2)
@@ -540,7 +540,9 @@ def _describe(reader: ReadSummaries, files: Sequence[DataFile]) -> Iterator[pa.R
     for file in files:
         summaries = reader(file)
         if summaries.has_statistics:
-            described += [Described(file.partition, file.name, each) for each in summaries.columns.values()]
+            described += [
+                ColumnStatistics(file.partition, file.name, each) for each in summaries.columns.values()
+            ]
     yield from encode_statistics(described, is_v2=reader.is_v2).to_batches()
 
 
@@ -606,7 +608,7 @@ class PartitionStatsMaintainer:
             return
         reader = ColumnStatsMaintainer(added=self.added).reader(change)
         table = PartitionSummaries(
-            reader, _with_statistics(change.metadata), SummariesAtHand.of(reader, change.commit)
+            reader, _with_statistics(change.metadata), CachedSummaries.of(reader, change.commit)
         )
         touched = sorted({partition for partition, _ in change.commit.touched})
         rows = [table.records(path, list(files_of(change.view_after.slices(path)))) for path in touched]
@@ -624,7 +626,7 @@ class PartitionStatsMaintainer:
         """Return the statistics of all partitions of a table."""
         metadata = open_metadata_table(facts.storage, facts.config, facts.timeline, facts.clock)
         reader = ColumnStatsMaintainer().reader(facts)
-        table = PartitionSummaries(reader, _with_statistics(metadata), SummariesAtHand(reader, {}))
+        table = PartitionSummaries(reader, _with_statistics(metadata), CachedSummaries(reader, {}))
         slices = ((path, facts.view.slices(path)) for path in facts.view.partitions())
         rows = [table.records(path, list(files_of(each))) for path, each in slices if each]
         changes = [GroupChange(PARTITION_STATS, GROUP, pa.concat_tables(rows), _NO_KEYS)] if rows else []
@@ -658,7 +660,7 @@ class Summarizer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SummariesAtHand:
+class CachedSummaries:
     """Makes the summaries of files, with those of an instant at hand.
 
     Attributes:
@@ -670,8 +672,8 @@ class SummariesAtHand:
     written: Mapping[tuple[str, str], DataFile]
 
     @staticmethod
-    def of(reader: Summarizer, commit: CommitMetadata) -> SummariesAtHand:
-        return SummariesAtHand(reader, {(each.partition, each.name): each for each in written_files(commit)})
+    def of(reader: Summarizer, commit: CommitMetadata) -> CachedSummaries:
+        return CachedSummaries(reader, {(each.partition, each.name): each for each in written_files(commit)})
 
     def has(self, file: DataFile) -> bool:
         """Return whether the instant wrote a file."""
@@ -696,7 +698,7 @@ class PartitionSummaries:
 
     reader: Summarizer
     metadata: MetadataTable | None
-    read: SummariesAtHand
+    read: CachedSummaries
     index: str = COLUMN_STATS
 
     def records(self, partition: str, files: Sequence[DataFile]) -> pa.Table:
@@ -717,7 +719,7 @@ class PartitionSummaries:
             of_others = [each.columns[column] for each in others if column in each.columns]
             if stored or of_others:
                 summary = merged([*stored, *of_others], self.reader.type_of(column))
-                described.append(Described(partition, None, self._as_stored(summary)))
+                described.append(ColumnStatistics(partition, None, self._as_stored(summary)))
         return encode_statistics(described, is_v2=self.reader.is_v2)
 
     def _as_stored(self, summary: ColumnSummary) -> ColumnSummary:
@@ -733,7 +735,7 @@ class PartitionSummaries:
             return {}
         prefixes = tuple(column_key(column, partition) for column in self.reader.columns)
         rows = looked_up(self.metadata, self.index, Lookup(prefixes=prefixes))
-        statistics: pa.StructArray = flat(rows.column(STATISTICS))
+        statistics: pa.StructArray = combined_chunks(rows.column(STATISTICS))
         names = pa.array([each.name for each in files], pa.string())
         is_here = is_true(pc.is_in(statistics.field("fileName"), value_set=names))
         statistics = statistics.filter(pa.array(is_here & ~is_true(statistics.field("isDeleted"))))
@@ -762,7 +764,7 @@ class _Stored:
     @staticmethod
     def of(column: str, statistics: pa.StructArray, kind: pa.DataType, *, counts_nulls: bool) -> _Stored:
         """Leave out the files whose bounds are not known."""
-        least, greatest = (bounds_kept_as(statistics, name, kind) for name in (MIN, MAX))
+        least, greatest = (bounds_cast_to(statistics, name, kind) for name in (MIN, MAX))
         if pt.is_floating(kind):
             hides = pa.array(may_hide_values(statistics.field("fileName"), least, greatest))
             least = pc.if_else(hides, pa.scalar(-math.inf, kind), least)

@@ -57,11 +57,11 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
-from drawstring.base.java_compat import WRITTEN, Token, linear_pattern, parse_pattern
+from drawstring.base.java_compat import FORMATTED_LETTERS, Token, linear_pattern, parse_pattern
 from drawstring.base.resources import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.config.table_config import TableConfig
 from drawstring.engine.local import stream
-from drawstring.expressions.datetime import AS_DATE, AS_TIME, by_pattern, known_times
+from drawstring.expressions.datetime import AS_DATE, AS_TIME, by_pattern, parse_supported_timestamps
 from drawstring.filegroups.log_scanner import open_logs
 from drawstring.filegroups.read.bootstrap_reader import base_rows_of
 from drawstring.filegroups.read_task import InstantRange, LogReading
@@ -70,16 +70,16 @@ from drawstring.formats.data_file import Selection
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS
 from drawstring.keygen.texts import map_distinct
 from drawstring.keygen.timestamps import date_texts
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_ranges import COLUMN_STATS
-from drawstring.metadata.column_stats import Described, Stored, encode_deleted, encode_statistics
+from drawstring.metadata.column_stats import ColumnStatistics, Stored, encode_deleted, encode_statistics
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.maintained.bloom_filters import filter_records
 from drawstring.metadata.partitions.column_stats import (
+    CachedSummaries,
     DataFile,
     FileSummaries,
     PartitionSummaries,
-    SummariesAtHand,
     deleted_files,
     files_of,
     log_rows,
@@ -124,7 +124,7 @@ def tokens_of(pattern: str) -> tuple[Token, ...]:
         InvalidError: it is no pattern.
         UnsupportedError: Spark may format one of its fields in another way.
     """
-    tokens = parse_pattern(pattern, WRITTEN)
+    tokens = parse_pattern(pattern, FORMATTED_LETTERS)
     for each in tokens:
         if each.letter and each.length not in _LENGTHS.get(each.letter, ()):
             raise UnsupportedError(
@@ -253,19 +253,25 @@ def _of_days(part: Callable[[pa.Array], pa.Array]) -> Values:
 
 def _dates(values: pa.Array) -> pa.Array:
     """Cast to dates."""
-    return (known_times(values, AS_DATE) if pt.is_string(values.type) else values).cast(pa.date32())
+    return (parse_supported_timestamps(values, AS_DATE) if pt.is_string(values.type) else values).cast(
+        pa.date32()
+    )
 
 
 def _times(values: pa.Array) -> pa.Array:
     """Cast to timestamps."""
     if pt.is_string(values.type):
-        return known_times(values, AS_TIME)
+        return parse_supported_timestamps(values, AS_TIME)
     return values.cast(pa.timestamp("us")).cast(_MOMENT) if pt.is_date32(values.type) else values
 
 
 def _parsed(values: pa.Array, pattern: str) -> pa.Array:
     """Return timestamps, of texts by a date pattern."""
-    return known_times(values, by_pattern(pattern)) if pt.is_string(values.type) else _times(values)
+    return (
+        parse_supported_timestamps(values, by_pattern(pattern))
+        if pt.is_string(values.type)
+        else _times(values)
+    )
 
 
 def _to_date(values: pa.Array, settings: Settings) -> pa.Array:
@@ -372,13 +378,13 @@ SETTINGS: Final = frozenset(
 )
 """All settings of expression indexes, as SQL gives them in `OPTIONS(...)`."""
 
-_OF_MOMENTS: Final = (IDENTITY, "to_timestamp", "unix_timestamp")
+_ZONE_INDEPENDENT_FUNCTIONS: Final = (IDENTITY, "to_timestamp", "unix_timestamp")
 """Functions of a moment that are the same in each time zone."""
 
-_TO_MOMENTS: Final = ("to_timestamp", "unix_timestamp")
+_SESSION_ZONE_FUNCTIONS: Final = ("to_timestamp", "unix_timestamp")
 """Functions that take a date or a text as the time of a session's time zone."""
 
-_OF_TIMES: Final = ("hour", "date_format")
+_FUNCTIONS_OF_TIMES: Final = ("hour", "date_format")
 """Functions that cast texts to timestamps."""
 
 _FORMAT: Final = "format"
@@ -533,9 +539,13 @@ class ExpressionIndex:
 
     def depends_on_zone(self, kind: pa.DataType) -> bool:
         """Return whether the values for a column of a type depend on the time zone of a session."""
-        is_moment = pt.is_timestamp(kind) and kind.tz is not None and self.function not in _OF_MOMENTS
-        is_local = self.function in _TO_MOMENTS and not (pt.is_timestamp(kind) and kind.tz is not None)
-        is_parsed = self.function in _OF_TIMES and pt.is_string(kind)
+        is_moment = (
+            pt.is_timestamp(kind) and kind.tz is not None and self.function not in _ZONE_INDEPENDENT_FUNCTIONS
+        )
+        is_local = self.function in _SESSION_ZONE_FUNCTIONS and not (
+            pt.is_timestamp(kind) and kind.tz is not None
+        )
+        is_parsed = self.function in _FUNCTIONS_OF_TIMES and pt.is_string(kind)
         return is_moment or is_local or is_parsed or self.function == "from_unixtime"
 
     @property
@@ -639,7 +649,7 @@ class ReadExpression:
         else:
             rows = ((each, file.file.source is None) for each in self._base_rows(file.file, field))
         for batch, is_whole in rows:
-            yield self.index.values(flat(batch.column(field.name))), is_whole
+            yield self.index.values(combined_chunks(batch.column(field.name))), is_whole
 
     def _base_rows(self, base: BaseFile, field: pa.Field) -> Iterator[pa.RecordBatch]:
         types = pa.schema([field])
@@ -740,14 +750,14 @@ class ExpressionIndexMaintainer:
         if read.index.kind == COLUMN_STATS:
             touched = sorted({partition for partition, _ in commit.touched})
             slices = ((path, change.view_after.slices(path)) for path in touched)
-            at_hand = SummariesAtHand.of(read, commit)
+            at_hand = CachedSummaries.of(read, commit)
             table = PartitionSummaries(read, change.metadata, at_hand, self.partition)
             yield from _partition_records(table, ((path, list(files_of(each))) for path, each in slices))
 
     def _stored(self, facts: TableFacts, read: ReadExpression) -> Iterator[pa.RecordBatch]:
         yield from _described(list(stored_files(facts)), read)
         if read.index.kind == COLUMN_STATS:
-            table = PartitionSummaries(read, None, SummariesAtHand(read, {}), self.partition)
+            table = PartitionSummaries(read, None, CachedSummaries(read, {}), self.partition)
             slices = ((path, facts.view.slices(path)) for path in facts.view.partitions())
             yield from _partition_records(
                 table, ((path, list(files_of(each))) for path, each in slices if each)
@@ -797,7 +807,7 @@ def _statistics(read: ReadExpression, file: DataFile) -> Iterator[pa.RecordBatch
     summaries = read(file)
     if summaries.has_statistics:
         found = (replace(each, values=each.values - each.nulls) for each in summaries.columns.values())
-        described = [Described(file.partition, file.name, each) for each in found]
+        described = [ColumnStatistics(file.partition, file.name, each) for each in found]
         yield from _full(encode_statistics(described, is_v2=read.is_v2))
 
 

@@ -54,9 +54,9 @@ from drawstring.filegroups.file_system_view import FileGroupView
 from drawstring.filegroups.log_merge import SliceMerge
 from drawstring.filegroups.log_scanner import record_keys
 from drawstring.filegroups.read_task import InstantRange, ReadTask
-from drawstring.filegroups.sorted_merge import SortedRun, fenced
+from drawstring.filegroups.sorted_merge import SortedRun, merge_by_fences
 from drawstring.formats.data_file import key_summary
-from drawstring.merge.record_version import flat, number_keys
+from drawstring.merge.record_version import combined_chunks, number_keys
 from drawstring.metadata.definitions import (
     define_record_index,
     definitions,
@@ -73,7 +73,14 @@ from drawstring.metadata.partitions.protocol import (
     TableFacts,
 )
 from drawstring.metadata.reader import ENCODED
-from drawstring.metadata.record_index import FILE_ID, PARTITION, RecordIndex, Shard, group_id, location_rows
+from drawstring.metadata.record_index import (
+    FILE_ID,
+    PARTITION,
+    IndexFileGroup,
+    RecordIndex,
+    group_id,
+    location_rows,
+)
 from drawstring.metadata.table import IS_REMOVED, KEY, RECORD_INDEX, MetadataTable, group_numbers
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path
@@ -235,7 +242,7 @@ class ReadKeyChanges:
     ) -> Iterator[pa.RecordBatch]:
         values = (*group.place, group.instant_ms, is_removed)
         for start in range(0, len(keys), BATCH_ROWS):
-            part = flat(keys.slice(start, BATCH_ROWS))
+            part = combined_chunks(keys.slice(start, BATCH_ROWS))
             constants = (pa.repeat(pa.scalar(each), len(part)) for each in values)
             yield pa.RecordBatch.from_arrays([part, *constants], schema=CHANGED)
 
@@ -262,17 +269,17 @@ def _at(found: pa.Table | None, place: tuple[str, str]) -> pa.Array:
         return pa.array([], pa.string())
     partition, file_id = place
     is_here = pc.and_(pc.equal(found.column(PARTITION), partition), pc.equal(found.column(FILE_ID), file_id))
-    return flat(found.column(KEY).filter(is_here))
+    return combined_chunks(found.column(KEY).filter(is_here))
 
 
 def _without(keys: pa.Array | pa.ChunkedArray, others: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return the keys that are not among others."""
-    known = flat(keys)
-    return known.filter(pc.invert(pc.is_in(known, value_set=flat(others))))
+    known = combined_chunks(keys)
+    return known.filter(pc.invert(pc.is_in(known, value_set=combined_chunks(others))))
 
 
 _LOOKED_UP: Final = (WriteOperation.UPSERT, WriteOperation.DELETE)
-_MOVED: Final = (WriteOperation.CLUSTER, WriteOperation.BUCKET_RESCALE)
+_MOVING_OPERATIONS: Final = (WriteOperation.CLUSTER, WriteOperation.BUCKET_RESCALE)
 
 
 def may_repeat_keys(change: TableChange, commit: CommitMetadata, index: RecordIndex) -> bool:
@@ -286,7 +293,7 @@ def may_repeat_keys(change: TableChange, commit: CommitMetadata, index: RecordIn
         commit: its metadata.
         index: the record index of the table.
     """
-    if commit.operation in _MOVED:
+    if commit.operation in _MOVING_OPERATIONS:
         return False
     if all(each.held is not None and each.held.is_looked_up for each in commit.stats):
         return False
@@ -321,7 +328,7 @@ def repeats_keys(rows: pa.Table, index: RecordIndex, file_id: str, place: Sequen
         return False
     keys = pc.unique(come.column(KEY).combine_chunks())
     slices = (each for some in index.groups.values() for each in some if each.file_id == file_id)
-    known = [batch.select(columns) for each in slices for batch in index.read(Shard(each, keys))]
+    known = [batch.select(columns) for each in slices for batch in index.read(IndexFileGroup(each, keys))]
     gone = rows.filter(flags).select(columns).group_by(columns).aggregate([])
     before = pa.Table.from_batches(known, come.schema).join(gone, columns, join_type="left anti")
     places = pa.concat_tables([before, come]).group_by(columns).aggregate([])
@@ -446,7 +453,7 @@ class RecordIndexMaintainer:
         commit = change.commit
         if commit is None or commit.compacted or commit.operation in _SERVICES:
             return
-        groups = list(_Touched(change, commit).groups())
+        groups = list(_ChangedGroups(change, commit).groups())
         if not groups:
             return
         index = RecordIndex.of(change.metadata, change.storage.spec)
@@ -555,9 +562,9 @@ class _LastOfEachKey:
         """Return the rows to keep."""
         rows = pa.Table.from_batches(batches).combine_chunks()
         rows = rows.take(pc.sort_indices(rows.column(KEY)))  # a stable sort
-        keys = flat(rows.column(KEY))
+        keys = combined_chunks(rows.column(KEY))
         differs = pc.not_equal(keys[:-1], keys[1:])
-        places = flat(rows.column(VALUE).cast(pa.large_binary()))
+        places = combined_chunks(rows.column(VALUE).cast(pa.large_binary()))
         moves = pc.not_equal(places[:-1], places[1:])
         self.repeats |= bool(pc.any(pc.and_not(moves, differs), min_count=0).as_py())
         return rows.filter(pa.concat_arrays([differs, pa.array([True] * min(1, len(keys)))]))
@@ -566,7 +573,7 @@ class _LastOfEachKey:
 def _merged(runs: Sequence[Iterator[pa.RecordBatch]], arranged: _LastOfEachKey) -> Iterator[pa.Table]:
     """Yield the rows of sorted runs in the order of their keys, of equal keys those of the last run."""
     windows = [SortedRun([("", run)], methodcaller("column", KEY)) for run in runs]
-    for parts in fenced(windows):
+    for parts in merge_by_fences(windows):
         yield arranged([batch for part in parts for batch in part])
 
 
@@ -583,7 +590,7 @@ def _new_ids(facts: TableFacts, slices: Sequence[FileSlice], *, is_partitioned: 
 
 
 @dataclass(frozen=True, slots=True)
-class _Touched:
+class _ChangedGroups:
     """The file groups that an instant writes to or replaces."""
 
     change: TableChange
@@ -677,9 +684,9 @@ def _group_change(file_id: str, rows: pa.Table) -> GroupChange:
     last[codes] = np.arange(come.num_rows)
     come = come.take(pa.array(last))
     keys, partitions, file_ids, instants = (
-        flat(come.column(name)) for name in (KEY, PARTITION, FILE_ID, INSTANT_MS)
+        combined_chunks(come.column(name)) for name in (KEY, PARTITION, FILE_ID, INSTANT_MS)
     )
-    removed = pc.unique(flat(gone.column(KEY)))
+    removed = pc.unique(combined_chunks(gone.column(KEY)))
     removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
     records = location_rows(keys, partitions, file_ids, instants)
     return GroupChange(RECORD_INDEX, file_id, records, removed)

@@ -56,7 +56,7 @@ from drawstring.filegroups.log_scanner import record_keys
 from drawstring.filegroups.read_task import InstantRange, ReadTask
 from drawstring.formats.metadata.index_definitions import INDEX_DEFINITIONS
 from drawstring.keygen.texts import java_text
-from drawstring.merge.record_version import flat
+from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.partitions.protocol import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.partitions.record_index import GLOBAL_SIZING, records_in
@@ -117,7 +117,11 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array) -> tuple[pa.Array, p
     distinct = values.dictionary_encode()
     escaped = _escape(indexed_texts(distinct.dictionary)).take(distinct.indices).fill_null(_NULL)
     prefixes = pc.binary_join_element_wise(escaped, "", "$")
-    return pc.binary_join_element_wise(prefixes, _escape(flat(record_keys)), ""), prefixes, record_keys
+    return (
+        pc.binary_join_element_wise(prefixes, _escape(combined_chunks(record_keys)), ""),
+        prefixes,
+        record_keys,
+    )
 
 
 def are_indexed(values: pa.Array) -> pa.Array:
@@ -159,7 +163,7 @@ class GroupValues:
 
 
 @dataclass(frozen=True)
-class TouchedGroups:
+class ChangedGroups:
     """Finds the file groups that an instant writes to or replaces.
 
     Attributes:
@@ -201,7 +205,7 @@ class TouchedGroups:
         known = [each for each in held if each is not None]
         if len(known) == len(stats):
             return pa.concat_arrays(
-                [flat(each.column(KEY).filter(each.column(IS_REMOVED))) for each in known]
+                [combined_chunks(each.column(KEY).filter(each.column(IS_REMOVED))) for each in known]
             )
         return None if any(each.num_deletes for each in stats) else pa.array([], pa.string())
 
@@ -273,7 +277,7 @@ class ReadValueChanges:
         task = replace(self._task(file_slice), columns=(RECORD_KEY,))
         if written_at is not None:
             task = replace(task, commit_times=(written_at,))
-        keys = [flat(batch.column(RECORD_KEY)) for batch in read_slice(task)]
+        keys = [combined_chunks(batch.column(RECORD_KEY)) for batch in read_slice(task)]
         return pa.concat_arrays([pa.array([], pa.string()), *keys])
 
     def _pairs(self, file_slice: FileSlice | None, among: pa.Array | None) -> pa.Table:
@@ -284,8 +288,8 @@ class ReadValueChanges:
 
     def _read(self, file_slice: FileSlice, among: pa.Array | None) -> Iterator[pa.RecordBatch]:
         for batch in read_slice(self._task(file_slice, among)):
-            keys = flat(record_keys(batch, self.config))
-            values = flat(batch.column(self.column))
+            keys = combined_chunks(record_keys(batch, self.config))
+            values = combined_chunks(batch.column(self.column))
             if among is not None:
                 chosen = pc.is_in(keys, value_set=among)
                 keys, values = keys.filter(chosen), values.filter(chosen)
@@ -305,12 +309,12 @@ class ReadValueChanges:
         if self.index is None or before is None or not gone.num_rows:
             return gone
         names = (name for name in self.index.groups if name is not None)
-        found = self.index.locations(flat(gone.column(RECORD_KEY)), names)
+        found = self.index.locations(combined_chunks(gone.column(RECORD_KEY)), names)
         is_here = pc.and_(
             pc.equal(found.column(PARTITION), before.partition),
             pc.equal(found.column(FILE_ID), before.file_id),
         )
-        others = flat(found.filter(pc.invert(is_here)).column(KEY))
+        others = combined_chunks(found.filter(pc.invert(is_here)).column(KEY))
         return gone.filter(pc.invert(pc.is_in(gone.column(RECORD_KEY), value_set=others)))
 
 
@@ -348,7 +352,7 @@ class SecondaryIndexMaintainer:
         commit = change.commit
         if commit is None or commit.compacted or commit.operation in _SERVICES:
             return
-        groups = list(TouchedGroups(change, commit).groups())
+        groups = list(ChangedGroups(change, commit).groups())
         if not groups:
             return
         read = ReadValueChanges(
@@ -426,8 +430,8 @@ class SecondaryIndexMaintainer:
     def _group_change(self, file_id: str, rows: pa.Table) -> GroupChange:
         """Return what changes in a file group; a record that one file group lost and another got stays."""
         flags = rows.column(IS_REMOVED)
-        come = pc.unique(flat(rows.filter(pc.invert(flags)).column(KEY)))
-        gone = pc.unique(flat(rows.filter(flags).column(KEY)))
+        come = pc.unique(combined_chunks(rows.filter(pc.invert(flags)).column(KEY)))
+        gone = pc.unique(combined_chunks(rows.filter(flags).column(KEY)))
         gone = gone.filter(pc.invert(pc.is_in(gone, value_set=come)))
         stored = record_schema(Kind.SECONDARY_INDEX).field(SECONDARY).type
         lives = pa.StructArray.from_arrays([pa.repeat(pa.scalar(False), len(come))], fields=list(stored))

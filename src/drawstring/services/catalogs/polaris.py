@@ -38,7 +38,7 @@ from drawstring.services.catalogs.protocol import (
 _TIMEOUT_SECONDS: Final = 30
 _REDIRECTS: Final = range(300, 400)
 _TOO_MANY: Final = 429
-_SERVERS_OWN: Final = 500
+_HTTP_SERVER_ERROR: Final = 500
 _SHOWN: Final = 300
 _CHECK_SERVER: Final = "Check the address and the server."
 _CHECK_RIGHTS: Final = "Check the credentials and the privileges of the principal."
@@ -122,7 +122,7 @@ class JsonService:
                 f"{self._name} redirects {method} {url} to {_plain(urljoin(url, target))}, which is not"
                 " followed since it would get the credentials. If it is the right one, give that address."
             )
-        passes = error.code == _TOO_MANY or error.code >= _SERVERS_OWN
+        passes = error.code == _TOO_MANY or error.code >= _HTTP_SERVER_ERROR
         kind, step = (UnavailableError, _CHECK_SERVER) if passes else (InvalidError, _CHECK_RIGHTS)
         told = f"{error.code} {error.reason}. {_start(error)}".rstrip()
         return kind(f"{self._name} refuses {method} {url}: {told} {step}")
@@ -164,8 +164,8 @@ _NAME: Final = "Polaris"
 _FORMAT: Final = "hudi"
 _OF_ICEBERG: Final = "ICEBERG"
 _NAMESPACE_MARK: Final = "\x1f"
-_MISSING: Final = (404,)
-_THERE: Final = (409,)
+_HTTP_NOT_FOUND: Final = (404,)
+_HTTP_CONFLICT: Final = (409,)
 
 
 class PolarisCatalog:
@@ -235,7 +235,7 @@ class PolarisCatalog:
         """Create a table, and its namespace if that is missing and wanted."""
         if with_database:
             name = {"namespace": table.database.split("."), "properties": {}}
-            self._service.post(self._namespaces, name, accepts=_THERE)
+            self._service.post(self._namespaces, name, accepts=_HTTP_CONFLICT)
         self._post(table, _definition(table, {}))
 
     def alter(self, table: CatalogTable) -> None:
@@ -246,7 +246,7 @@ class PolarisCatalog:
             return
         try:
             if old is not None:
-                self._service.delete(self._path(table.database, table.name), accepts=_MISSING)
+                self._service.delete(self._path(table.database, table.name), accepts=_HTTP_NOT_FOUND)
             self._post(table, new)
         except DrawstringError as error:
             if old is None:
@@ -286,10 +286,10 @@ class PolarisCatalog:
         )
 
     def _post(self, table: CatalogTable, definition: dict[str, Any]) -> None:
-        self._service.post(_tables(self._namespaces, table.database), definition, accepts=_THERE)
+        self._service.post(_tables(self._namespaces, table.database), definition, accepts=_HTTP_CONFLICT)
 
     def _table(self, database: str, name: str) -> dict[str, Any] | None:
-        answer = self._service.get(self._path(database, name), accepts=_MISSING)
+        answer = self._service.get(self._path(database, name), accepts=_HTTP_NOT_FOUND)
         return None if answer is None else answer.get("table")
 
     def _hudi(self, table: CatalogTable) -> dict[str, Any] | None:
@@ -310,7 +310,9 @@ class PolarisCatalog:
         """Yield the entries of a list, page by page."""
         token: str | None = ""
         while token is not None:
-            page = self._service.get(f"{path}?{urlencode({'pageToken': token})}", accepts=_MISSING) or {}
+            page = (
+                self._service.get(f"{path}?{urlencode({'pageToken': token})}", accepts=_HTTP_NOT_FOUND) or {}
+            )
             yield from page.get(what) or ()
             token = page.get("next-page-token") or None
 

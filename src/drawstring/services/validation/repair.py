@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError
 from drawstring.config.keys.concurrency import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.filegroups.base_file_writer import ensure_partition
+from drawstring.filegroups.base_file_writer import ensure_partition_metadata
 from drawstring.metadata.definitions import definitions, undefine, why_not_used
 from drawstring.metadata.table import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
@@ -33,7 +33,7 @@ from drawstring.storage.protocol import folders_above
 from drawstring.timeline.properties import load_config, renew_properties
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.foreign_features import switch_off_metadata_table
-from drawstring.txn.heartbeat import worked_on
+from drawstring.txn.heartbeat import active_instants
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 
@@ -63,7 +63,7 @@ def repair(
     read = _read_beside_others(context) if Remedy.METADATA in remedies else _IndexesRead()
     with lock_table(context, options.locking) as locked:
         pending = locked.store.load().pending_of(*FILE_ACTIONS)
-        live = worked_on(context, pending, options.failed_writes, holds_lock=True)
+        live = active_instants(context, pending, options.failed_writes, holds_lock=True)
         findings = _repairable(locked, remedies, live, read)
         if apply and findings:
             _apply(locked, findings, options.failed_writes if live else DEFAULT_FAILED_WRITES)
@@ -123,7 +123,7 @@ def _repairable(
     inventory = take_inventory(locked.context.storage, locked.config, locked.store)
     inventory = replace(inventory, worked_on=live)
     findings = properties_findings(locked.context)
-    for check in validate.ALL:
+    for check in validate.CHECKS:
         findings += check(inventory)
     findings += leftover_findings(locked.context, inventory)
     are_doubtful = Remedy.METADATA in remedies and not read.are_sound
@@ -193,5 +193,5 @@ def _mark_partition(inventory: Inventory, partition: str) -> None:
         for status in inventory.files[partition]
         if (file := parse_data_file(status)) and inventory.timeline.has_completed(file.instant)
     ]
-    ensure_partition(inventory.storage, partition, min(times))
+    ensure_partition_metadata(inventory.storage, partition, min(times))
     inventory.storage.sync([partition])

@@ -34,7 +34,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.engine.group import KeySets, Tally, together, told_bytes
+from drawstring.engine.group import GroupCounts, KeySets, keys_size_bytes, union_of_parts
 from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
 from drawstring.formats.parquet.row_group_copy import ParquetParts, parquet_parts
 from drawstring.spark.engine.rows import (
@@ -43,8 +43,8 @@ from drawstring.spark.engine.rows import (
     ByHash,
     Chain,
     JoinBuckets,
+    NoSplit,
     Splitter,
-    Together,
     Unpack,
     arrow_schema,
     commented_schema,
@@ -55,19 +55,19 @@ from drawstring.spark.engine.rows import (
 from drawstring.spark.engine.tasks import (
     AsTypes,
     Count,
-    FindPlaces,
+    FindMatches,
     GatherKeys,
     Ingest,
-    JoinPlaces,
+    JoinMatches,
     OnItems,
     Pack,
     PackSources,
     ReadSources,
     RowGroups,
     RunTask,
+    build_key_filter,
+    raise_worker_errors,
     read_row_groups,
-    surfaced,
-    wanted,
 )
 from drawstring.spark.reading.dataframe import SliceReading, dataframe
 from drawstring.storage import open_storage
@@ -91,7 +91,7 @@ def run_in_spark(spark: SparkSession, query: str, relations: Mapping[str, Relati
         for name, relation in relations.items():
             reading = SliceReading(relation.schema, None)
             dataframe(spark, relation.tasks(), reading).createOrReplaceTempView(name)
-        with surfaced():
+        with raise_worker_errors():
             return spark.sql(query).toArrow()
     except AnalysisException as error:
         text = " ".join(str(error).split("\n")[0].split())
@@ -106,7 +106,7 @@ FILES_MAX: Final = 64
 
 _FOOTER_THREADS: Final = 16
 _TASKS_PER_CORE: Final = 2
-_MUST_BE: Final = {
+_REQUIRED_SETTINGS: Final = {
     "spark.sql.files.ignoreCorruptFiles": ("false",),
     "spark.sql.files.ignoreMissingFiles": ("false",),
     "spark.sql.parquet.datetimeRebaseModeInRead": ("corrected", "exception"),
@@ -154,7 +154,9 @@ def _paths(df: DataFrame) -> list[str]:
         and set(relation.options().keys().mkString(",").lower().split(",")) <= _OPTIONS_OF_NO_MEANING
     )
     conf = df.sparkSession.conf
-    if not is_plain or any(str(conf.get(key)).lower() not in values for key, values in _MUST_BE.items()):
+    if not is_plain or any(
+        str(conf.get(key)).lower() not in values for key, values in _REQUIRED_SETTINGS.items()
+    ):
         return []
     uris = [urlsplit(uri) for uri in relation.location().inputFiles()]
     return [unquote(uri.path) for uri in uris] if all(uri.scheme == "file" for uri in uris) else []
@@ -206,7 +208,7 @@ _PACKED: Final = spark_schema(PACKED_SCHEMA)
 _RESULTS: Final = spark_schema(pa.schema([("result", pa.binary())]))
 """Result types of tasks. As a DDL string the JVM would parse them, which takes 0.1 s the first time."""
 
-_ENGINE_TASKS_PER_CORE: Final = 16
+_SLICES_PER_CORE_MAX: Final = 16
 
 _READS_PER_CORE: Final = 4
 _PARTS_PER_CORE: Final = 2
@@ -242,9 +244,9 @@ class SparkEngine:
         if not items:
             return []
         pickled = [cloudpickle.dumps(item) for item in items]
-        slices = min(len(pickled), _ENGINE_TASKS_PER_CORE * self.parallelism)
+        slices = min(len(pickled), _SLICES_PER_CORE_MAX * self.parallelism)
         numbers = self.spark.range(0, len(pickled), 1, slices)
-        with surfaced():
+        with raise_worker_errors():
             # A DataFrame, not an RDD: RDDs have their own Python workers, which would have to start first.
             results = numbers.mapInArrow(OnItems(pickled, task), _RESULTS).collect()
         return [cloudpickle.loads(bytes(row.result)) for row in results]
@@ -254,7 +256,7 @@ class SparkEngine:
     ) -> SparkRows:
         """Return the rows that `read(source)` yields for every source, with the columns of `schema`; lazy."""
         pickled = [cloudpickle.dumps(source) for source in sources]
-        slices = max(1, min(len(pickled), _ENGINE_TASKS_PER_CORE * self.parallelism))
+        slices = max(1, min(len(pickled), _SLICES_PER_CORE_MAX * self.parallelism))
         numbers = self.spark.range(0, len(pickled), 1, slices)
         return SparkRows(numbers, schema, (ReadSources(pickled, read),))
 
@@ -290,7 +292,7 @@ class SparkRows:
         self._df = df
         self._schema = schema
         self._steps = steps
-        self._tallies: dict[tuple[str, ...], Tally] = {}
+        self._tallies: dict[tuple[str, ...], GroupCounts] = {}
         self._keys: dict[tuple[str, ...], KeySets] = {}
 
     @staticmethod
@@ -338,7 +340,7 @@ class SparkRows:
 
     def persist(self) -> SparkRows:
         """Persist the rows on disk when they are first computed; they may be too large for the heap."""
-        persisted = self._packed(Together()).persist(StorageLevel.DISK_ONLY)
+        persisted = self._packed(NoSplit()).persist(StorageLevel.DISK_ONLY)
         return self._unpacked(persisted)
 
     def consume(self) -> SparkRows:
@@ -349,11 +351,11 @@ class SparkRows:
         """Return the distinct values of a string column, sorted."""
         return sorted(value for (value,) in self.count_by((column,)).rows if value is not None)
 
-    def count_by(self, by: Sequence[str]) -> Tally:
+    def count_by(self, by: Sequence[str]) -> GroupCounts:
         """Count the rows by the values of string columns."""
         columns = tuple(by)
         if columns not in self._tallies:
-            self._tallies[columns] = Tally.sum(self.run(Count(columns)))
+            self._tallies[columns] = GroupCounts.sum(self.run(Count(columns)))
         return self._tallies[columns]
 
     def join_keys(
@@ -381,7 +383,7 @@ class SparkRows:
         packed = self._packed(split)
         if sources:
             pickled = [cloudpickle.dumps(source) for source in sources]
-            key_filter = None if sets is None else wanted(on[0], sets)
+            key_filter = None if sets is None else build_key_filter(on[0], sets)
             function = PackSources(pickled, read, schema, split, key_filter)
             packed = _numbers(spark, len(sources)).mapInArrow(function, _PACKED).union(packed)
         return SparkRows(_shuffled(packed, None), join.schema, (join,))
@@ -391,8 +393,8 @@ class SparkRows:
         columns = tuple(on)
         if columns not in self._keys:
             results = self.run(GatherKeys(columns, KEY_BYTES_MAX))
-            self._keys[columns] = together([sets for _, sets in results], KEY_BYTES_MAX)
-            self._tallies.setdefault(columns[1:], Tally.sum(tally for tally, _ in results))
+            self._keys[columns] = union_of_parts([sets for _, sets in results], KEY_BYTES_MAX)
+            self._tallies.setdefault(columns[1:], GroupCounts.sum(tally for tally, _ in results))
         return self._keys[columns]
 
     def exchange(self, by: Sequence[str]) -> SparkRows:
@@ -410,7 +412,7 @@ class SparkRows:
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task on every part with rows and return its results."""
         function = RunTask(Chain(self._steps), task)
-        with surfaced():
+        with raise_worker_errors():
             results = self._df.mapInArrow(function, _RESULTS).collect()
         return [cloudpickle.loads(bytes(row.result)) for row in results]
 
@@ -430,12 +432,12 @@ class SparkRows:
         matches: list[pa.RecordBatch] = []
         if sources:
             pickled = [cloudpickle.dumps(source) for source in sources]
-            function = FindPlaces(pickled, read, schema, tuple(on), sets)
+            function = FindMatches(pickled, read, schema, tuple(on), sets)
             numbers = _numbers(self._df.sparkSession, len(sources))
-            with surfaced():
+            with raise_worker_errors():
                 parts = numbers.mapInArrow(function, _RESULTS).collect()
             matches = [pa.ipc.read_record_batch(pa.py_buffer(part.result), schema) for part in parts]
-        step = JoinPlaces(join, pa.concat_batches([empty(schema), *matches]))
+        step = JoinMatches(join, pa.concat_batches([empty(schema), *matches]))
         return SparkRows(self._df, join.schema, (*self._steps, step))
 
     def _packed(self, split: Splitter) -> DataFrame:
@@ -472,7 +474,7 @@ def classic(spark: Any) -> SparkSession:
 
 def _are_few(sets: KeySets) -> bool:
     """Return whether the keys and their matches are small enough to send to all tasks."""
-    size_bytes = told_bytes(sets)
+    size_bytes = keys_size_bytes(sets)
     return size_bytes is not None and size_bytes <= FEW_KEYS_BYTES_MAX
 
 

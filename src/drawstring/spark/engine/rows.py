@@ -151,7 +151,7 @@ Bucketed = tuple[str | None, int, pa.Buffer]
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class NoSplit:
     """A splitter that does not split."""
 
     def __call__(self, batch: pa.RecordBatch) -> Sequence[tuple[str | None, pa.RecordBatch]]:
@@ -402,19 +402,21 @@ def commented_schema(schema: T.StructType) -> pa.Schema:
         UnsupportedError: tables cannot store the type of a column; the error names it.
     """
     told = {path: field["metadata"] for path, field in fields_in(schema.jsonValue())}
-    return pa.schema([_told(field, (field.name,), told) for field in arrow_schema(schema)])
+    return pa.schema([_with_metadata(field, (field.name,), told) for field in arrow_schema(schema)])
 
 
-def _told(field: pa.Field, path: tuple[str, ...], told: Mapping[tuple[str, ...], Any]) -> pa.Field:
+def _with_metadata(field: pa.Field, path: tuple[str, ...], told: Mapping[tuple[str, ...], Any]) -> pa.Field:
     kind = field.type
     if pa.types.is_struct(kind):
-        inner = [_told(each, (*path, each.name), told) for each in kind]
+        inner = [_with_metadata(each, (*path, each.name), told) for each in kind]
         field = field.with_type(pa.struct(inner))
     elif pa.types.is_list(kind):
-        item = _told(kind.value_field, (*path, _ELEMENT), told)
+        item = _with_metadata(kind.value_field, (*path, _ELEMENT), told)
         field = field.with_type(pa.list_(item))
     elif pa.types.is_map(kind):
-        field = field.with_type(pa.map_(kind.key_field, _told(kind.item_field, (*path, _VALUE), told)))
+        field = field.with_type(
+            pa.map_(kind.key_field, _with_metadata(kind.item_field, (*path, _VALUE), told))
+        )
     found = told.get(path, {})
     metadata = {key: found[key] for key in (_COMMENT, HUDI_TYPE) if found.get(key)}
     return field.with_metadata(metadata) if metadata else field

@@ -3,13 +3,13 @@
 The first task of a worker waits for its imports, so this module does not import Spark's DataFrames. `work`
 sets up the worker and runs a task. `shares` divides file slices among tasks.
 
-Filter by key hashes (`wanted`): a small change of a large table joins a few keys with all keys of the
-table. The hashes of these few keys are sent to the tasks that read the table's keys, and only rows that may
-match go through the shuffle. The join compares the keys themselves.
+Filter by key hashes (`build_key_filter`): a small change of a large table joins a few keys with all keys of
+the table. The hashes of these few keys are sent to the tasks that read the table's keys, and only rows that
+may match go through the shuffle. The join compares the keys themselves.
 
 Errors: Spark transmits the text of a worker's failure, not the exception. A worker therefore serializes a
-drawstring error into the text (`carried`), and the driver parses it (`surfaced`): in drawstring's own
-calls, and in actions of DataFrames that read tables.
+drawstring error into the text (`serialize_errors`), and the driver parses it (`raise_worker_errors`): in
+drawstring's own calls, and in actions of DataFrames that read tables.
 
 If Spark's own Parquet reader misses a file, the failure is a Java exception. The driver remembers the
 tables that Spark reads in this way (`watch`) and checks their timeline, as every reader does that misses a
@@ -39,7 +39,7 @@ from pyspark.errors.exceptions import captured
 from drawstring.base import errors
 from drawstring.base.errors import disk_errors
 from drawstring.base.resources import use_allocator
-from drawstring.engine.group import KeySets, Tally, coalesced, gather, matching, told_bytes
+from drawstring.engine.group import GroupCounts, KeySets, coalesced, gather_keys, keys_size_bytes, matching
 from drawstring.engine.protocol import TaskFunction
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.formats.parquet.row_group_copy import read_parquet_groups
@@ -79,7 +79,7 @@ class WorkerError(Exception):
 
 
 @contextmanager
-def carried() -> Iterator[None]:
+def serialize_errors() -> Iterator[None]:
     """Serialize a drawstring error that a worker raises, or the error of a full disk."""
     try:
         with disk_errors("the disks of the worker"):
@@ -104,7 +104,7 @@ def naming(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def surfaced() -> Iterator[None]:
+def raise_worker_errors() -> Iterator[None]:
     """Raise the drawstring error that a Spark job failed with, if there is one."""
     try:
         yield
@@ -220,7 +220,7 @@ def work() -> Iterator[None]:
     """Run a task: serialize its errors for the driver, and prepare the worker for the next task."""
     _choose_allocator()
     try:
-        with carried():
+        with serialize_errors():
             yield
     finally:
         freeze_loaded_objects()
@@ -273,7 +273,7 @@ Hashes = np.ndarray[Any, np.dtype[np.uint32]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KeyFilter:
     """A filter that passes all rows that match a key, and occasionally others (false positives).
 
     Attributes:
@@ -303,12 +303,12 @@ def hashes_of(keys: pa.Array) -> Hashes:
     return (text_hash(keys.cast(pa.string())) >> np.uint64(32)).astype(np.uint32)
 
 
-def wanted(column: str, sets: KeySets) -> Wanted | None:
+def build_key_filter(column: str, sets: KeySets) -> KeyFilter | None:
     """Return the filter by the keys of a change, None if only the ranges of the keys are known."""
-    if told_bytes(sets) is None:
+    if keys_size_bytes(sets) is None:
         return None
     hashes = [hashes_of(key_set.keys) for key_set in sets.values()]
-    return Wanted(column, np.unique(np.concatenate([np.zeros(0, np.uint32), *hashes])))
+    return KeyFilter(column, np.unique(np.concatenate([np.zeros(0, np.uint32), *hashes])))
 
 
 _PARTS_OF_FULL_SIZE: Final = 4
@@ -445,7 +445,7 @@ class PackSources:
     read: Callable[[Any], Iterator[pa.RecordBatch]]
     schema: pa.Schema
     split: Splitter
-    wanted: Wanted | None
+    wanted: KeyFilter | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with work():
@@ -497,8 +497,8 @@ class Count:
 
     by: tuple[str, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[Tally]:
-        return [Tally.of(batches, self.by)]
+    def __call__(self, batches: Iterator[pa.RecordBatch], context: TaskContext) -> Iterable[GroupCounts]:
+        return [GroupCounts.of(batches, self.by)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,24 +515,24 @@ class GatherKeys:
 
     def __call__(
         self, batches: Iterator[pa.RecordBatch], context: TaskContext
-    ) -> Iterable[tuple[Tally, KeySets]]:
+    ) -> Iterable[tuple[GroupCounts, KeySets]]:
         # A high part number means that many parts send keys to the driver, so each may send less.
         share = self.bytes_max // (1 + context.task // _PARTS_OF_FULL_SIZE)
-        tallies: list[Tally] = []
-        sets = gather(_counted(batches, self.on[1:], tallies), self.on, share)
-        return [(Tally.sum(tallies), sets)]
+        tallies: list[GroupCounts] = []
+        sets = gather_keys(_counted(batches, self.on[1:], tallies), self.on, share)
+        return [(GroupCounts.sum(tallies), sets)]
 
 
 def _counted(
-    batches: Iterator[pa.RecordBatch], by: Sequence[str], tallies: list[Tally]
+    batches: Iterator[pa.RecordBatch], by: Sequence[str], tallies: list[GroupCounts]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        tallies.append(Tally.of((batch,), by))
+        tallies.append(GroupCounts.of((batch,), by))
         yield batch
 
 
 @dataclass(frozen=True, slots=True)
-class FindPlaces:
+class FindMatches:
     """A batch function that reads the build side of a join and yields the matches of few keys.
 
     It yields one Arrow message per part.
@@ -561,7 +561,7 @@ class FindPlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPlaces:
+class JoinMatches:
     """A batch function that left-joins rows with the matches that all tasks received.
 
     Attributes:

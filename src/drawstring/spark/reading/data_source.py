@@ -24,7 +24,7 @@ from drawstring.entry import open as open_table
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.query.scan import Scan
 from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
-from drawstring.spark.engine.tasks import carried, shares
+from drawstring.spark.engine.tasks import serialize_errors, shares
 from drawstring.spark.locations import is_storage_option
 from drawstring.spark.reading.dataframe import scan_at, schema_of
 from drawstring.spark.streaming.sink import stream_writer
@@ -42,13 +42,13 @@ class HudiSource(D.DataSource):
         """Return the name of the format."""
         return "hudi"
 
-    @carried()
+    @serialize_errors()
     def schema(self) -> StructType:
         """Return the columns of the query."""
         path, stored, read_options = self._parsed_options()
         return spark_schema(schema_of(open_table(path, storage_options=stored), read_options))
 
-    @carried()
+    @serialize_errors()
     def reader(self, schema: StructType) -> D.DataSourceReader:
         """Return the reader of the query."""
         return SliceReader(self._scan, schema)
@@ -58,7 +58,7 @@ class HudiSource(D.DataSource):
         path, stored, read_options = self._parsed_options()
         return stream_reader(CommitStream(path, stored, read_options), schema)
 
-    @carried()
+    @serialize_errors()
     def writer(self, schema: StructType, overwrite: bool) -> D.DataSourceWriter:
         """Raise UnsupportedError: this writer could not shuffle the rows of a file group together."""
         raise UnsupportedError(
@@ -74,7 +74,7 @@ class HudiSource(D.DataSource):
             raise InvalidError("The path of the table is missing. Set option path.")
         stored = {key: value for key, value in options.items() if is_storage_option(key, path)}
         others = {key: value for key, value in options.items() if key not in stored}
-        with carried():
+        with serialize_errors():
             return stream_writer(path, stored, others, schema)
 
     def _scan(self) -> Scan:
@@ -125,7 +125,7 @@ class SliceReader(D.DataSourceReader):
         self._scan = scan
         self._schema = schema
 
-    @carried()
+    @serialize_errors()
     def partitions(self) -> Sequence[D.InputPartition]:
         """Plan the query and return its partitions."""
         tasks = self._scan().tasks()
@@ -135,7 +135,7 @@ class SliceReader(D.DataSourceReader):
     def read(self, partition: D.InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the file slices of a partition; for a query without partitions Spark passes none."""
         schema = arrow_schema(self._schema)
-        with carried():
+        with serialize_errors():
             for task in partition.tasks if isinstance(partition, SlicePartition) else []:
                 for batch in read_task(cloudpickle.loads(task)):
                     yield with_types(batch, schema)

@@ -31,7 +31,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.udf import UserDefinedFunction, _wrap_function
 from pyspark.util import PythonEvalType
 
-from drawstring.expressions.predicate import readable
+from drawstring.expressions.predicate import condition_text
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.model.result import SLICES, Step
@@ -98,7 +98,7 @@ class Slices:
             sql: conditions that are true for all wanted rows, for expression indexes; None for none.
         """
         columns = T.StructType([self.columns[name] for name in names])
-        text = "" if where is None else readable(where)
+        text = "" if where is None else condition_text(where)
         stored = [name for name in names if name not in self.added]
         matching = narrowed(self.tasks, stored, where)
         by_place = Step(SLICES, "partition or bucket", len(self.tasks) - len(matching), len(matching))

@@ -43,8 +43,12 @@ from drawstring.base.lazy import cached_property
 from drawstring.config.options.write_options import WriteOptions, options_of
 from drawstring.config.table.storage_layout import STORAGE_LAYOUT
 from drawstring.config.table_config import TableConfig
-from drawstring.filegroups.base_file_writer import ensure_partition, partition_created, renew_partition
-from drawstring.filegroups.file_system_view import listing_of
+from drawstring.filegroups.base_file_writer import (
+    ensure_partition_metadata,
+    partition_created,
+    rewrite_partition_metadata,
+)
+from drawstring.filegroups.file_system_view import storage_listing
 from drawstring.formats.predicate_bounds import typed
 from drawstring.keygen.key_generator import KeyGenerator
 from drawstring.keygen.partition_path import path_values, split_path
@@ -269,7 +273,7 @@ _OF_FILES: Final = (_RECORD_INDEX, "column_stats", "bloom_filters")
 _EXPRESSION_TYPES: Final = ("column_stats", "bloom_filters")
 _NAME: Final = "name"
 _COLUMNS: Final = "columns"
-SHOWN: Final = "index_name string, index_type string, col_name string"
+INDEX_COLUMNS: Final = "index_name string, index_type string, col_name string"
 """Columns of `SHOW INDEXES`, as Hudi has them."""
 
 
@@ -356,7 +360,7 @@ def has_index(table: TablePeer, name: str) -> bool:
     return any(each.name in names for each in table.open().indexes.list())
 
 
-def shown(index: TableIndex) -> tuple[str, str, str]:
+def index_row(index: TableIndex) -> tuple[str, str, str]:
     """Return an index as a row of `SHOW INDEXES`; log why queries do not use it, if they do not."""
     if index.unused is not None:
         _LOG.warning("Queries do not use the index %s. %s", index.name, index.unused)
@@ -490,12 +494,12 @@ def _naming(facts: TableFacts) -> TableConfig:
     named = (name for name in config.partition_fields if name in schema.names)
     if not any(is_moment(schema.field(name).type) for name in named):
         return config
-    return named_like_folders(config, schema, listing_of(facts.storage).partitions())
+    return named_like_folders(config, schema, storage_listing(facts.storage).partitions())
 
 
 def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the stored partitions, with the texts of their values by column."""
-    for path in listing_of(facts.storage).partitions():
+    for path in storage_listing(facts.storage).partitions():
         values = typed(path_values(path, facts.config, facts.schema), facts.schema)
         fields = facts.config.partition_fields
         yield path, {name: text_of(values[name]) if name in values else None for name in fields}
@@ -545,7 +549,7 @@ def shown_partitions(table: Table, wanted: Mapping[str, str | None], timezone: s
             f"{', '.join(unknown)} is no partition column. The partition columns are {', '.join(fields)}."
         )
     values = {spelled[name.lower()]: text for name, text in wanted.items()}
-    paths, present = listing_of(facts.storage).partitions(), _Present(facts)
+    paths, present = storage_listing(facts.storage).partitions(), _Present(facts)
     shown = [path for path in paths if _has_values(facts, path, values, timezone) and present.has(path)]
     if facts.config.has_slashed_dates:
         return [f"{fields[0]}={path.replace('/', '-')}" for path in shown]
@@ -562,12 +566,12 @@ def _has_values(facts: TableFacts, path: str, wanted: Mapping[str, str | None], 
     values = typed(path_values(path, config, schema), schema) if wanted else {}
     return all(
         (name in named and named[name] == text)
-        or (text is not None and name in values and _means(text, values[name], timezone))
+        or (text is not None and name in values and _is_value(text, values[name], timezone))
         for name, text in wanted.items()
     )
 
 
-def _means(text: str, value: pa.Scalar, timezone: str) -> bool:
+def _is_value(text: str, value: pa.Scalar, timezone: str) -> bool:
     """Return whether a text of a statement is a value of a partition column."""
     kind = value.type
     try:
@@ -621,7 +625,7 @@ def text_of(value: pa.Scalar) -> str | None:
 def has_partition(table: Table, texts: Sequence[str | None]) -> bool:
     """Return whether a table has a partition by the texts of all its values, in which `*` is a pattern."""
     facts = table._calls.facts()
-    stored, present = frozenset(listing_of(facts.storage).partitions()), _Present(facts)
+    stored, present = frozenset(storage_listing(facts.storage).partitions()), _Present(facts)
     return any(path in stored and present.has(path) for path in paths_like(table, texts))
 
 
@@ -630,7 +634,7 @@ def paths_like(table: Table, texts: Sequence[str | None]) -> list[str]:
     path = path_of_texts(table, texts)
     if not any(text and _ANY in text for text in texts):
         return [path]
-    return matching([path], listing_of(table._calls.facts().storage).partitions())
+    return matching([path], storage_listing(table._calls.facts().storage).partitions())
 
 
 def path_of_texts(table: Table, texts: Sequence[str | None]) -> str:
@@ -647,5 +651,5 @@ def add_partitions(table: Table, partitions: Sequence[Sequence[str | None]]) -> 
     instant = instant_time(context.clock.now_ms(), table.config.timezone)
     for texts in partitions:
         path = path_of_texts(table, texts)
-        add = renew_partition if present.was_dropped(path) else ensure_partition
+        add = rewrite_partition_metadata if present.was_dropped(path) else ensure_partition_metadata
         add(context.storage, path, instant)

@@ -8,8 +8,8 @@ nothing.
 
 The plan of a statement has a snapshot of every table, taken when the statement was analyzed. Others may
 commit before the write begins, so the rows of the target table are read again for each attempt of the write
-(`attempting`). The reads of the target table in the plan show its newest snapshot, and the write conflicts
-with every commit that it may have missed.
+(`snapshot_of_attempt`). The reads of the target table in the plan show its newest snapshot, and the write
+conflicts with every commit that it may have missed.
 
 Inserts and the rows of `CREATE TABLE ... AS SELECT`:
 
@@ -113,7 +113,7 @@ def current_attempt() -> Attempt | None:
 
 
 @contextmanager
-def attempting(path: str) -> Iterator[Attempt]:
+def snapshot_of_attempt(path: str) -> Iterator[Attempt]:
     """Let reads of a table show its newest state, at the beginning of each attempt of a write."""
     attempt = Attempt(path)
     token = _attempt.set(attempt)
@@ -206,7 +206,7 @@ def change(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     options = options_of(verb.operation.lower(), table.write_options(how["options"]))
     changes = _changes(ClassicDataFrame(rows, table.spark), command)
     matched_on = None if None in how["equalled"] else frozenset(how["equalled"])
-    with attempting(table.path) as attempt, target._errors():
+    with snapshot_of_attempt(table.path) as attempt, target._errors():
         source = StatementChanges(SparkRows.of(changes), attempt, matched_on)
         after_commit(write_source(target._context, source, verb, options))
     refresh(table.spark, table.path)
@@ -380,7 +380,7 @@ def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
     if how["mode"] == _NEW and target.config.record_key_fields:
         given_options |= {_DROP_DUPLICATES: "true"}
     options = options_of(verb.name, given_options)
-    with attempting(table.path) as attempt, target._errors():
+    with snapshot_of_attempt(table.path) as attempt, target._errors():
         is_own = java(table.spark, "Plans").reads(_plan(df), table.path)
         written = SparkRows.of(df)
         source = StatementRows(written, attempt) if is_own else InputRows(written)

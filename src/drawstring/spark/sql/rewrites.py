@@ -29,7 +29,7 @@ from drawstring.spark.errors import analysed
 from drawstring.spark.jvm import java
 from drawstring.spark.sql.column_types import literal, with_stand_ins
 from drawstring.spark.sql.options import table_options
-from drawstring.spark.sql.tables import location_of, named_table
+from drawstring.spark.sql.tables import location_of, open_named_table
 
 Run: TypeAlias = Callable[[str], DataFrame]
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
@@ -192,7 +192,7 @@ def _of_source(spark: SparkSession, source: str) -> tuple[dict[str, str], list[s
     """Return the properties of a table of Hudi, and its partition columns."""
     found = json.loads(java(spark, "HudiCatalog").properties(spark._jsparkSession, source))
     given = {key.removeprefix("option."): value for key, value in found.items()}
-    config = named_table(spark, source).table.config
+    config = open_named_table(spark, source).table.config
     stored = {
         "primaryKey": ",".join(config.record_key_fields),
         "orderingFields": ",".join(config.ordering_fields),

@@ -33,7 +33,7 @@ from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
 from drawstring.spark.errors import analysed
 from drawstring.spark.reading.plan_marks import plan_of
 from drawstring.spark.sql.procedures.show import totals
-from drawstring.spark.sql.tables import NamedTable, named_table
+from drawstring.spark.sql.tables import NamedTable, open_named_table
 from drawstring.spark.sql.vector_search import search, search_batch
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.archive.reader import open_archive
@@ -81,7 +81,7 @@ def plan_of_function(asked: Mapping[str, Any], spark: SparkSession) -> Any:
             " one is the table."
         )
     with analysed():
-        return plan_of(function(spark, named_table(spark, values[0]), values[1:]))
+        return plan_of(function(spark, open_named_table(spark, values[0]), values[1:]))
 
 
 def _changes(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> DataFrame:

@@ -1,7 +1,7 @@
 """Open tables in a Spark session: by path, by their name in the catalog, and as the table of a statement.
 
-`SparkTable` is a table whose methods accept DataFrames and run in Spark's executors. `named_table` opens a
-table by its name in Spark's catalog. `TablePeer` is a table of the catalog in one statement: its facts, its
+`SparkTable` is a table whose methods accept DataFrames and run in Spark's executors. `open_named_table` opens
+a table by its name in Spark's catalog. `TablePeer` is a table of the catalog in one statement: its facts, its
 rows, and writes of a query's rows.
 """
 
@@ -298,7 +298,7 @@ def location_of(spark: SparkSession, name: str) -> str | None:
     return None if found is None else path_of(found)
 
 
-def named_table(spark: SparkSession, name: str | None, path: str | None = None) -> NamedTable:
+def open_named_table(spark: SparkSession, name: str | None, path: str | None = None) -> NamedTable:
     """Open a table.
 
     Args:
@@ -344,4 +344,4 @@ def table_named(spark: SparkSession, name: str) -> SparkTable:
         2
     """
     with analysed():
-        return named_table(spark, name).table
+        return open_named_table(spark, name).table

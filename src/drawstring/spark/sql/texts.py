@@ -29,10 +29,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 from drawstring.base.errors import InvalidError
 from drawstring.spark.errors import analysed
 from drawstring.spark.sql.column_types import DEFINES, TOKEN, is_space, with_stand_ins
-from drawstring.spark.sql.ddl import SHOWN, shown, shown_partitions
+from drawstring.spark.sql.ddl import INDEX_COLUMNS, index_row, shown_partitions
 from drawstring.spark.sql.procedures.registry import procedure_of
 from drawstring.spark.sql.rewrites import BEFORE, Parameters, Run, partition_spec, run_as_hudi
-from drawstring.spark.sql.tables import location_of, named_table
+from drawstring.spark.sql.tables import location_of, open_named_table
 
 _SHOW_INDEXES: Final = re.compile(
     rf"{BEFORE}SHOW\s+INDEX(?:ES)?\s+(?:FROM|IN)\s+(?:TABLE\s+)?(\S+?)\s*;?\s*", re.IGNORECASE
@@ -212,7 +212,7 @@ def _is_of_table(spark: SparkSession, name: str | None) -> bool:
 @analysed()
 def _check_partitioned(spark: SparkSession, name: str) -> None:
     """Refuse to repair the partitions of a table without partition columns, as Hudi does."""
-    if not named_table(spark, name).table.config.partition_fields:
+    if not open_named_table(spark, name).table.config.partition_fields:
         raise InvalidError(
             f"{name} is not partitioned, so it has no partitions to repair. Leave the statement out."
         )
@@ -228,12 +228,12 @@ def show_partitions(spark: SparkSession, name: str, wanted: Mapping[str, str | N
         wanted: values by column that partitions must have, as texts; null is None.
     """
     timezone = spark.conf.get("spark.sql.session.timeZone") or "UTC"
-    paths = shown_partitions(named_table(spark, name).table, wanted, timezone)
+    paths = shown_partitions(open_named_table(spark, name).table, wanted, timezone)
     return spark.createDataFrame([(path,) for path in paths], _PARTITION)
 
 
 @analysed()
 def show_indexes(spark: SparkSession, name: str) -> DataFrame:
     """Return the complete indexes of a table by its name in the catalog."""
-    indexes = named_table(spark, name).table.indexes.list()
-    return spark.createDataFrame([shown(each) for each in indexes if each.is_complete], SHOWN)
+    indexes = open_named_table(spark, name).table.indexes.list()
+    return spark.createDataFrame([index_row(each) for each in indexes if each.is_complete], INDEX_COLUMNS)

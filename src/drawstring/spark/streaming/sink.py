@@ -38,7 +38,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.services.streams import StreamBatch, stream_options, write_batch
 from drawstring.spark.engine.engine import SparkEngine, SparkRows
 from drawstring.spark.engine.rows import arrow_schema, with_types
-from drawstring.spark.engine.tasks import carried, work
+from drawstring.spark.engine.tasks import serialize_errors, work
 from drawstring.spark.errors import analysed, on_spark
 from drawstring.spark.format_options import (
     as_text,
@@ -173,7 +173,7 @@ class TableStreamWriter(DataStreamWriter):
         options = with_partitions(without_path(given), self._partition_by, root)
         if self._output_mode == "complete":
             options[OPERATION_KEY] = "insert_overwrite_table"
-        sink = _Sink(root, options, stream_options(options), {})
+        sink = _ForeachBatchSink(root, options, stream_options(options), {})
         super().foreachBatch(sink.add)
         return super().start()
 
@@ -189,7 +189,7 @@ class TableStreamWriter(DataStreamWriter):
 
 
 @dataclass(frozen=True, slots=True)
-class _Sink:
+class _ForeachBatchSink:
     """Writes the micro-batches of a query to a table.
 
     Attributes:
@@ -270,7 +270,7 @@ class PassedRows(D.WriterCommitMessage):
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class ConnectSink:
     """Writes the micro-batches of a query.
 
     Attributes:
@@ -333,10 +333,10 @@ def stream_writer(
             "A stream needs a folder for its progress. Set option checkpointLocation.", table=path
         )
     given = {key: value for key, value in options.items() if key != CHECKPOINT}
-    return _writer(Sink(path, storage_options, given, query, arrow_schema(schema)))
+    return _writer(ConnectSink(path, storage_options, given, query, arrow_schema(schema)))
 
 
-def _writer(sink: Sink) -> D.DataSourceStreamWriter:
+def _writer(sink: ConnectSink) -> D.DataSourceStreamWriter:
     class Writer(_ArrowWriter):  # type: ignore[misc]  # a class that PySpark 4.0 does not have
         """Passes the rows of tasks to the driver, which writes them."""
 
@@ -347,7 +347,7 @@ def _writer(sink: Sink) -> D.DataSourceStreamWriter:
 
         def commit(self, messages: Sequence[PassedRows | None], batchId: int) -> None:
             """Write the rows of all tasks."""
-            with carried():
+            with serialize_errors():
                 parts = [pa.ipc.open_stream(each.data).read_all() for each in messages if each is not None]
                 sink.add(pa.concat_tables([sink.schema.empty_table(), *parts]), batchId)
 

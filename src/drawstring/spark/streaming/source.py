@@ -32,9 +32,9 @@ from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.query.policies import OnCleaned
 from drawstring.query.stream import (
     FollowSpec,
-    Keeper,
     Limits,
     Position,
+    ReaderHold,
     batch_scan,
     newest,
     next_position,
@@ -90,12 +90,12 @@ class CommitStream:
             OnCleaned(read_options.on_cleaned),
         )
 
-    def keeper(self) -> Keeper | None:
+    def keeper(self) -> ReaderHold | None:
         """Return the keeper of the stream's hold, None if the options request no hold."""
         name = self.read_options.hold
         if name is None:
             return None
-        return Keeper(
+        return ReaderHold(
             open_table(self.path, storage_options=self.storage_options)._context,
             name,
             self.read_options.hold_hours,
@@ -247,7 +247,7 @@ class RememberingReader(CommitReader):
 
 
 _FORMAT: Final = "hudi"
-_PASSED_OVER: Final = (
+_IGNORED_OPTIONS: Final = (
     "hoodie.datasource.read.begin.instanttime",
     "hoodie.datasource.read.begin.time",
 )
@@ -260,7 +260,7 @@ class NamedStreamReader(DataStreamReader):
 
     def option(self, key: str, value: OptionalPrimitiveType) -> NamedStreamReader:
         """Set an option; leave out one that a stream does not follow, with a warning."""
-        if key.lower() not in _PASSED_OVER:
+        if key.lower() not in _IGNORED_OPTIONS:
             super().option(key, value)
             return self
         _LOG.warning(

@@ -44,7 +44,7 @@ from drawstring.spark.reading.dataframe import plan_name
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
-from drawstring.txn.heartbeat import told_pending
+from drawstring.txn.heartbeat import describe_pending
 from drawstring.txn.locks.table_lock import table_lock
 from drawstring.txn.transaction import lock_table
 from drawstring.write.facts import WriteFacts
@@ -94,7 +94,7 @@ def _replaced_by_swap(root: Path, staged: Path, rows: SparkRows, by: Replacement
     try:
         locking = by.write_options.locking
         clock = SystemClock()
-        pending = partial(told_pending, by.storage, clock)
+        pending = partial(describe_pending, by.storage, clock)
         with table_lock(by.storage, clock, SystemIds(), locking.wait_ms, locking, pending):
             result = by.write(by.create(str(staged)), rows)
             _swap(root, staged, open_storage(root.parent, by.storage.spec.options))

@@ -32,7 +32,12 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import ConflictError, CorruptTableError, MissingFileError
 from drawstring.config.keys.services import Archiving
-from drawstring.formats.metadata.archive import HistoryRow, decode_history, encode_history, merge_history
+from drawstring.formats.metadata.archive import (
+    ArchivedInstantRow,
+    decode_history,
+    encode_history,
+    merge_history,
+)
 from drawstring.formats.metadata.commit import decode_commit
 from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.model.commit import CommitMetadata
@@ -231,7 +236,7 @@ class LsmTimeline:
                 for row in batch.to_pylist():
                     if row["action"] == instant.action:
                         return decode_commit(row["metadata"] or b"")
-        raise lacking(instant)
+        raise missing_instant_error(instant)
 
     def writes(self) -> Iterator[tuple[Instant, CommitMetadata]]:
         """Yield the archived writes with their metadata, file by file, the newest first."""
@@ -243,7 +248,7 @@ class LsmTimeline:
                 if instant.is_write:
                     yield instant, decode_commit(row.metadata)
 
-    def rows(self) -> Iterator[list[HistoryRow]]:
+    def rows(self) -> Iterator[list[ArchivedInstantRow]]:
         """Yield all archived instants with their metadata, by file, oldest first."""
         for name in sorted(self._names()):
             yield decode_history(self._storage.read(join_path(self._folder, name)))
@@ -280,7 +285,7 @@ class LsmTimeline:
         return self._files
 
 
-def lacking(instant: Instant) -> MissingFileError:
+def missing_instant_error(instant: Instant) -> MissingFileError:
     """Return the error for an instant that is missing in the archive."""
     return MissingFileError(
         "The archived timeline lacks an instant. Restore it from a backup.", instant=instant.requested
@@ -317,7 +322,7 @@ class LsmTimelineWriter:
         """Return whether instants from a requested time on may be in the archive already."""
         return any(file.span[1] >= first for file in self._files)
 
-    def write(self, rows: Sequence[HistoryRow], check: Callable[[], None]) -> None:
+    def write(self, rows: Sequence[ArchivedInstantRow], check: Callable[[], None]) -> None:
         """Add instants, sorted by requested time, and publish them."""
         self._add(rows)
         self._publish(check)
@@ -328,7 +333,7 @@ class LsmTimelineWriter:
         self._publish(check)
         self.sweep(check)
 
-    def prepare(self, rows: Sequence[HistoryRow]) -> Callable[[], None]:
+    def prepare(self, rows: Sequence[ArchivedInstantRow]) -> Callable[[], None]:
         """Make the files with instants more, sorted by requested time, without the table lock.
 
         Returns:
@@ -394,7 +399,7 @@ class LsmTimelineWriter:
         self._storage.sync([self._folder])
         self._stored = self._storage.read_versioned(join_path(self._folder, VERSION))
 
-    def _add(self, rows: Sequence[HistoryRow]) -> None:
+    def _add(self, rows: Sequence[ArchivedInstantRow]) -> None:
         name = f"{rows[0].requested}_{rows[-1].requested}_0.parquet"
         self._replace((file for file in self._files if file.name == name), name, encode_history(rows))
 

@@ -30,7 +30,7 @@ from drawstring.model.files import FileStatus
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.archive.lsm import LsmTimeline, lacking
+from drawstring.timeline.archive.lsm import LsmTimeline, missing_instant_error
 
 _ARCHIVE: Final = re.compile(r"\.commits_\.archive\.(\d{1,18})(?:_.*)?", re.ASCII)
 _MERGE_PLAN: Final = "mergeArchivePlan"
@@ -105,7 +105,7 @@ class LogArchive:
         """
         commit = self._entries().get(instant)
         if commit is None:
-            raise lacking(instant)
+            raise missing_instant_error(instant)
         return commit
 
     def writes(self) -> Iterator[tuple[Instant, CommitMetadata]]:

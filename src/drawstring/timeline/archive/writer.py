@@ -23,7 +23,7 @@ from typing import Final, Protocol
 from drawstring.config.keys.services import Archiving
 from drawstring.config.table_config import TableConfig
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block
-from drawstring.formats.metadata.archive import ArchivedState, HistoryRow, encode_archive_entries
+from drawstring.formats.metadata.archive import ArchivedInstantRow, ArchivedState, encode_archive_entries
 from drawstring.model.files import FileStatus, join_path
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.table_version import ArchiveFormat
@@ -314,14 +314,14 @@ def _keys(instants: Iterable[Instant]) -> frozenset[tuple[str, Action]]:
     return frozenset((instant.requested, instant.action.completed_action) for instant in instants)
 
 
-def _rows(storage: Storage, files: Sequence[StateFile]) -> list[HistoryRow]:
+def _rows(storage: Storage, files: Sequence[StateFile]) -> list[ArchivedInstantRow]:
     plans = {
         file.key: file.status.path
         for file in reversed(files)
         if file.instant.state is not State.COMPLETED and file.status.size_bytes and _has_plan(file)
     }
     return [
-        HistoryRow(
+        ArchivedInstantRow(
             requested=file.instant.requested,
             completed=file.instant.completed or file.instant.requested,
             action=str(file.instant.action),

@@ -66,7 +66,7 @@ from drawstring.config.keys.concurrency import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
 
 _HOLDER_BYTES_MAX = 200
-_TAKEN = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+_LOCKED_ERRNOS = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class FileLock:
@@ -123,7 +123,7 @@ class FileLock:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         except OSError as error:
-            if error.errno in _TAKEN:
+            if error.errno in _LOCKED_ERRNOS:
                 return True
             raise self._failure(error) from error
         finally:
@@ -164,7 +164,7 @@ class FileLock:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if error.errno in _TAKEN:
+            if error.errno in _LOCKED_ERRNOS:
                 return False
             self._drop_tried()
             raise self._failure(error) from error
@@ -212,7 +212,6 @@ def note_holder(descriptor: int) -> None:
 
 PATIENCE_SECONDS: Final = 5.0
 _ATTEMPTS: Final = 100
-_QUEUE_TAKEN: Final = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 class Ticket:
@@ -329,7 +328,7 @@ def _is_waiting(path: str, now: float) -> bool:
         if is_at(descriptor, path):
             os.unlink(path)
     except OSError as error:
-        return error.errno in _QUEUE_TAKEN and os.fstat(descriptor).st_mtime > now - PATIENCE_SECONDS
+        return error.errno in _LOCKED_ERRNOS and os.fstat(descriptor).st_mtime > now - PATIENCE_SECONDS
     finally:
         os.close(descriptor)
     return False

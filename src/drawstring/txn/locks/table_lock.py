@@ -37,7 +37,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from drawstring.base.lazy import import_later
+from drawstring.base.lazy import lazy_import
 from drawstring.config.keys.concurrency import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
@@ -99,18 +99,18 @@ class LockProvider(Protocol):
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, entry_points
 else:  # it loads the whole package `email`
-    import_later(globals(), entry_points="importlib.metadata:entry_points")
+    lazy_import(globals(), entry_points="importlib.metadata:entry_points")
 
 _log: Final = logging.getLogger("drawstring")
 GROUP: Final = "drawstring.lock_providers"
 _DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
 _WATCHING_MS: Final = 5000
-_NEAR: Final = 0.9
+_SIMILARITY_MIN: Final = 0.9
 """How similar a misspelt name is to the right one; names of different classes in Hudi are less so."""
 _METHODS: Final = ("try_acquire", "is_held", "check", "release", "holder")
 
 
-def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock | None:
+def provider_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock | None:
     """Return the lock that the options name, not yet acquired; None for the table's own.
 
     Args:
@@ -131,7 +131,7 @@ def provided_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
         if storage.local_path("") is not None:
             return None
         name = ProviderName.STORAGE
-    provider = _users_own(settings.provider) if name is None else _PROVIDERS[name]
+    provider = _custom_provider(settings.provider) if name is None else _PROVIDERS[name]
     return provider(storage, clock, ids, settings)
 
 
@@ -147,7 +147,7 @@ def _warn_of_leases(uri: str, provider: ProviderName) -> None:
     )
 
 
-def patience_ms(settings: LockSettings, wait_ms: int) -> int:
+def lock_wait_ms(settings: LockSettings, wait_ms: int) -> int:
     """Return how long to wait for a lock, in milliseconds.
 
     A dead holder in DynamoDB is noticed after a lease, mostly as long as the wait: the waiter looks again.
@@ -176,7 +176,7 @@ _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
 }
 
 
-class _UsersLock:
+class _CustomLock:
     """A lock of a user's own, whose foreign errors are told as the protocol of locks has them.
 
     Args:
@@ -226,7 +226,7 @@ class _UsersLock:
             ) from error
 
 
-class _Named:
+class _CustomProvider:
     """A provider of a user's own, whose faults are told under its name.
 
     Args:
@@ -257,7 +257,7 @@ class _Named:
         missing = [method for method in _METHODS if not callable(getattr(lock, method, None))]
         if missing:
             raise self._fault(f"made a lock without {', '.join(missing)}", None)
-        return _UsersLock(lock, self._subject, storage.spec.uri)
+        return _CustomLock(lock, self._subject, storage.spec.uri)
 
     @property
     def _subject(self) -> str:
@@ -270,12 +270,12 @@ class _Named:
         )
 
 
-def _users_own(name: str) -> LockProvider:
+def _custom_provider(name: str) -> LockProvider:
     for entry in entry_points(group=GROUP, name=name):
-        return _Named(entry)
+        return _CustomProvider(entry)
     own = sorted({*ProviderName, *entry_points(group=GROUP).names})
     known = {each.rpartition(".")[2]: str(each) for each in (*own, *HUDI_CLASSES)}
-    if near := get_close_matches(name.rpartition(".")[2], known, 1, _NEAR):
+    if near := get_close_matches(name.rpartition(".")[2], known, 1, _SIMILARITY_MIN):
         raise InvalidError(f"There is no lock provider {name!r}. Did you mean {known[near[0]]!r}?")
     if name.startswith("org.apache.hudi."):
         raise UnsupportedError(
@@ -300,7 +300,6 @@ _POLLS_MS = (250, 80)
 """A lock without a queue is looked at so rarely at first, and so often in the end,"""
 _PATIENCE_MS = 15_000
 """after a wait of this length: who waits longer is more likely to be there when the lock is free."""
-_lock_log = logging.getLogger("drawstring")
 
 
 @contextmanager
@@ -328,7 +327,7 @@ def table_lock(
     """
     other, limit_ms = None, wait_ms
     if settings is not None and settings.given:
-        other, limit_ms = provided_lock(storage, clock, ids, settings), patience_ms(settings, wait_ms)
+        other, limit_ms = provider_lock(storage, clock, ids, settings), lock_wait_ms(settings, wait_ms)
     wait = _Wait(storage, clock, clock.now_ms(), limit_ms, wait_ms, pending)
     with ExitStack() as stack:
         own = None
@@ -339,7 +338,7 @@ def table_lock(
             try:
                 own = stack.enter_context(_own_lock(ids, wait))
             except UnavailableError as error:  # a network file system without locks
-                _lock_log.info("The table is locked by %s alone. %s", LOCK_PROVIDER, error)
+                _log.info("The table is locked by %s alone. %s", LOCK_PROVIDER, error)
         stack.callback(release_lock, other)
         _acquire_by_polling(other, ids, wait)
         yield other if own is None else _Both(own, other)
@@ -471,7 +470,7 @@ def release_lock(lock: Lock) -> None:
     try:
         lock.release()
     except Exception as error:
-        _lock_log.warning("A lock could not be released; it expires by itself: %s", error)
+        _log.warning("A lock could not be released; it expires by itself: %s", error)
 
 
 @contextmanager
@@ -600,7 +599,7 @@ class HeldLock:
             try:
                 self._acquire()
             except (DrawstringError, OSError) as error:
-                _lock_log.warning("The table lock could not be acquired after a failed write: %s", error)
+                _log.warning("The table lock could not be acquired after a failed write: %s", error)
             raise
         self._acquire()
 

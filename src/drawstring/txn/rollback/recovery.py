@@ -46,7 +46,7 @@ from drawstring.base.errors import (
 )
 from drawstring.config.keys.concurrency import DEFAULT_FAILED_WRITES, FailedWrites, FailedWritesPolicy
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
-from drawstring.index.factory import STORED_INDEX
+from drawstring.index.factory import STORED_INDEX_LIFECYCLE
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.model.instant import COMPACTION_ACTIONS, PLANNED_ACTIONS, Action, Instant, State
 from drawstring.model.table_version import VersionRules
@@ -218,12 +218,12 @@ def _clear_attempt(
         refuse_inputs_gone(context.storage, context.config, context.store, timeline, instant)
     context.storage.delete(paths)
     context.storage.sync(folders_above(paths))
-    STORED_INDEX.rolled_back(context.storage, instant)
+    STORED_INDEX_LIFECYCLE.rolled_back(context.storage, instant)
     context.store.revert_to_requested(instant)
     Markers(context.storage, instant.requested).remove()
 
 
-_BESIDE: Final = (
+_ADVICE_LIVE_WRITERS: Final = (
     "Wait until it is done, or end that process. Only writes and services go on beside it, in the default"
     " mode hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL, and"
     " hoodie.clean.failed.writes.policy=EAGER means SINGLE_WRITER."
@@ -257,7 +257,7 @@ def rollback_pending(
     if done:
         timeline = context.store.load()
     if (writes := timeline.pending_writes()) and not failed.spares_writers:
-        refuse_live_writers(context.storage, context.clock, writes, failed, _BESIDE)
+        refuse_live_writers(context.storage, context.clock, writes, failed, _ADVICE_LIVE_WRITERS)
     # Nobody else knows of a savepoint before it is completed, so none completes behind a clean.
     saved = [each for each in timeline.pending_of(Action.SAVEPOINT) if context.store.prevent_completion(each)]
     unfinished = timeline.pending_of(Action.ROLLBACK)

@@ -8,8 +8,8 @@
 An instant that is off the timeline does not count, so each write disappears as a whole for readers. Each
 step is idempotent: the next writer, also of Hudi, finishes an interrupted restore.
 
-The plans of rollbacks and restores say what each removed from the timeline: `undone_by` reads a plan, and
-`undoing` finds the rollback or restore of an instant.
+The plans of rollbacks and restores say what each removed from the timeline: `targets_of` reads a plan, and
+`rollback_of` finds the rollback or restore of an instant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from drawstring.base.errors import CorruptTableError, MissingFileError
 from drawstring.filegroups.view.missing_files import named_otherwise
 from drawstring.filegroups.write.markers import Markers
 from drawstring.formats.metadata.rollback import decode_restore_plan, decode_rollback_plan, encode_restore
-from drawstring.index.factory import STORED_INDEX
+from drawstring.index.factory import STORED_INDEX_LIFECYCLE
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State, time_of
 from drawstring.model.plans import RestoreMetadata, RestorePlan, RollbackMetadata
@@ -41,7 +41,7 @@ from drawstring.txn.rollback.rollback import (
     RollbackContext,
     RollbackFacts,
     carry_out,
-    copies_of,
+    dual_write_files,
     plan_rollback,
     prevent_completion,
     table_root,
@@ -171,7 +171,7 @@ def _undo(
     # Before the data files are deleted: a completed write without its files would be a damaged table.
     context.storage.sync([context.config.timeline_folder])
     done = carry_out(context, restore, plan)
-    STORED_INDEX.rolled_back(context.storage, target)
+    STORED_INDEX_LIFECYCLE.rolled_back(context.storage, target)
     context.storage.delete([f"{HEARTBEAT_FOLDER}/{target.requested}"])
     Markers(context.storage, target.requested).remove()
     for state in (State.INFLIGHT, State.REQUESTED):
@@ -197,7 +197,7 @@ def _copies(context: RollbackContext, facts: RollbackFacts, target: Instant) -> 
     """Return the dual-write log files of a write: by commit metadata if completed, else by their blocks."""
     written = _written(context, target)
     if written is None:
-        return copies_of(context.storage, context.store.load(), target, facts.files, facts.marked)
+        return dual_write_files(context.storage, context.store.load(), target, facts.files, facts.marked)
     listed = (status.path for status in facts.files if status.path in written)
     return (path for path in listed if named_otherwise(path, target.requested))
 
@@ -228,7 +228,7 @@ def _of_restore(plan: bytes) -> tuple[str, ...]:
 _DECODERS: Final[dict[Action, _Decoder]] = {Action.ROLLBACK: _of_rollback, Action.RESTORE: _of_restore}
 
 
-def undone_by(store: TimelineStore, instant: Instant) -> tuple[str, ...]:
+def targets_of(store: TimelineStore, instant: Instant) -> tuple[str, ...]:
     """Return the requested times of what a rollback or restore undoes or undid; none without a readable plan.
 
     Args:
@@ -245,7 +245,7 @@ def undone_by(store: TimelineStore, instant: Instant) -> tuple[str, ...]:
         return ()
 
 
-def undoing(store: TimelineStore, timeline: Timeline, requested: str) -> Instant | None:
+def rollback_of(store: TimelineStore, timeline: Timeline, requested: str) -> Instant | None:
     """Return the newest rollback or restore that undoes or undid an instant; None if none is known.
 
     Args:
@@ -254,4 +254,4 @@ def undoing(store: TimelineStore, timeline: Timeline, requested: str) -> Instant
         requested: requested time of the instant.
     """
     later = (each for each in reversed(timeline.instants) if each.requested > requested)
-    return next((each for each in later if requested in undone_by(store, each)), None)
+    return next((each for each in later if requested in targets_of(store, each)), None)

@@ -51,7 +51,7 @@ from drawstring.formats.log_inline.blocks import ROLLBACK_COMMAND, BlockType, He
 from drawstring.formats.metadata.commit import decode_compaction_plan
 from drawstring.formats.metadata.plans import decode_clustering_plan
 from drawstring.formats.metadata.rollback import decode_rollback_plan, encode_rollback, encode_rollback_plan
-from drawstring.index.factory import STORED_INDEX
+from drawstring.index.factory import STORED_INDEX_LIFECYCLE
 from drawstring.metadata.table import METADATA_FOLDER
 from drawstring.model.files import HOODIE_FOLDER, BaseFile, FileStatus, LogFile, join_path
 from drawstring.model.instant import PLANNED_ACTIONS, WRITE_ACTIONS, Action, Instant, State
@@ -118,7 +118,7 @@ def own_folders(config: TableConfig) -> list[str]:
     return list(dict.fromkeys((*folders, *(join_path(METADATA_FOLDER, each) for each in of_metadata))))
 
 
-def left_behind(storage: Storage, clock: Clock, folders: Iterable[str]) -> list[FileStatus]:
+def abandoned_files(storage: Storage, clock: Clock, folders: Iterable[str]) -> list[FileStatus]:
     """Return the temporary files directly in some folders that are old enough to be abandoned.
 
     Args:
@@ -134,12 +134,12 @@ def left_behind(storage: Storage, clock: Clock, folders: Iterable[str]) -> list[
 def sweep_leftovers(storage: Storage, clock: Clock, folders: Iterable[str]) -> None:
     """Delete abandoned temporary files directly in some folders; files that cannot be deleted stay."""
     try:
-        storage.drop_unfinished(status.path for status in left_behind(storage, clock, folders))
+        storage.drop_unfinished(status.path for status in abandoned_files(storage, clock, folders))
     except (DrawstringError, OSError) as error:
         _log.warning("Temporary files of a killed process could not be deleted and stay for now: %s", error)
 
 
-def copies_of(
+def dual_write_files(
     storage: Storage, timeline: Timeline, write: Instant, files: Iterable[FileStatus], marked: Iterable[str]
 ) -> Iterator[str]:
     """Yield the paths of the dual-write log files of a write, in layout 2.
@@ -193,14 +193,14 @@ def refuse_inputs_gone(
         CorruptTableError: an input file is gone.
     """
     view = table_view(storage, config, timeline, store)
-    missing = gone_input(view, timeline, pending, store.read_requested(pending))
+    missing = missing_input(view, timeline, pending, store.read_requested(pending))
     if missing is not None:
         raise CorruptTableError(
-            f"{what_is_gone(pending)} Nothing was deleted.", instant=pending.requested, path=missing
+            f"{missing_input_message(pending)} Nothing was deleted.", instant=pending.requested, path=missing
         )
 
 
-def what_is_gone(pending: Instant) -> str:
+def missing_input_message(pending: Instant) -> str:
     """Say what happened and what to do, for an error message."""
     return (
         f"The {pending.action} {pending.requested} is pending, with files, but its input files are gone:"
@@ -217,7 +217,7 @@ def planned_inputs(store: TimelineStore, timeline: Timeline) -> set[str]:
     return {join_path(each.partition, name) for each in inputs for name in each.names}
 
 
-def gone_input(view: FileGroupView, timeline: Timeline, pending: Instant, plan: bytes) -> str | None:
+def missing_input(view: FileGroupView, timeline: Timeline, pending: Instant, plan: bytes) -> str | None:
     """Return the path of a missing input file of a plan, None while the plan can be run.
 
     A missing file of a file group that was replaced or has a newer base file does not count: no reader needs
@@ -288,8 +288,6 @@ def _is_superseded(view: FileGroupView, timeline: Timeline, plan_input: _Input) 
 
 _WRITER_LIVES_MS: Final = 7 * 24 * 3_600_000
 """How long a writer may stall and then resume, at most: for so long rolled back instants are remembered."""
-
-_rollback_log = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,7 +471,7 @@ def carry_out(context: RollbackContext, by: Instant, plan: RollbackPlan) -> Roll
 
 def roll_back_files(context: RollbackContext, instant: Instant, plan: RollbackPlan) -> None:
     """Put the rollback of a pending instant on the timeline, and carry it out."""
-    _rollback_log.info("Rolling back the pending %s %s.", instant.action, instant.requested)
+    _log.info("Rolling back the pending %s %s.", instant.action, instant.requested)
     time = context.store.new_time(context.store.load())
     try:
         requested = _request(context, time, plan)
@@ -499,9 +497,7 @@ def _free_space(context: RollbackContext, instant: Instant, plan: RollbackPlan) 
     _check_paths(context, plan, paths)
     if context.config.rules.appends_rollbacks:
         paths += own_logs(context.storage, marked_files(context, instant), instant.requested)
-    _rollback_log.info(
-        "Deleting the files of the pending %s before its rollback is planned.", instant.requested
-    )
+    _log.info("Deleting the files of the pending %s before its rollback is planned.", instant.requested)
     context.storage.delete(paths)
 
 
@@ -566,7 +562,7 @@ def gather_facts(context: RollbackContext, instant: Instant) -> RollbackFacts:
     facts = RollbackFacts(instant.requested, instant.action, files, marked)
     if context.config.rules.appends_rollbacks:
         return replace(facts, appended=tuple(appended_logs(context.storage, files, instant.requested)))
-    copies = copies_of(context.storage, context.store.load(), instant, files, marked)
+    copies = dual_write_files(context.storage, context.store.load(), instant, files, marked)
     return replace(facts, copies=tuple(copies))
 
 
@@ -627,7 +623,7 @@ def forget_instant(context: RollbackContext, requested: str, target: Instant | N
         context.store.revert_to_requested(target)
     Markers(context.storage, requested).remove()
     if target is not None:
-        STORED_INDEX.rolled_back(context.storage, target)
+        STORED_INDEX_LIFECYCLE.rolled_back(context.storage, target)
     if target is not None and (target.action not in PLANNED_ACTIONS or _is_cancelled(target)):
         context.store.remove_pending(target)
 

@@ -47,7 +47,7 @@ from drawstring.filegroups.view import slicing
 from drawstring.filegroups.write.changes import MOVED_AWAY
 from drawstring.index.global_index import PairTagger
 from drawstring.metadata.partitions import record_index
-from drawstring.metadata.update import MetadataKeeper
+from drawstring.metadata.update import MetadataMaintainer
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
 from drawstring.query import incremental, stream
@@ -55,7 +55,7 @@ from drawstring.services import clean, clustering, savepoint
 from drawstring.timeline.claims import Claims
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn import conflict_resolution, transaction
-from drawstring.txn.conflict_resolution import Clash, OwnChanges, refuse_conflicts
+from drawstring.txn.conflict_resolution import Conflict, OwnChanges, refuse_conflicts
 from drawstring.txn.holds import Holds
 from drawstring.txn.locks.table_lock import HeldLock
 from drawstring.txn.reach import NO_ROWS
@@ -65,11 +65,11 @@ from drawstring.write.retry import Turn
 from tests.support.simulation.writers import history
 
 Bug = Callable[[], AbstractContextManager[Any]]
-_clash_with_completed = conflict_resolution._clash_with_completed
+_clash_with_completed = conflict_resolution._conflict_with_completed
 _may_insert_same_key = conflict_resolution._may_insert_same_key
 _moved = PairTagger._moved
 _lookup = executor._Write._lookup
-_change_of = MetadataKeeper._change_of
+_change_of = MetadataMaintainer._change_of
 _group_change = record_index._group_change
 
 
@@ -88,12 +88,12 @@ def _candidates_by_time(own: OwnChanges, began: Timeline, now: Timeline, *others
     refuse_conflicts(own, began, now.with_instants(tuple(kept)), *others)
 
 
-def _without(**changes: Any) -> Callable[..., Clash | None]:
+def _without(**changes: Any) -> Callable[..., Conflict | None]:
     """Look for conflicts as if a write had not done something."""
 
     def shared(
         own: OwnChanges, instant: Instant, other: CommitMetadata, *, spares_logs: bool
-    ) -> Clash | None:
+    ) -> Conflict | None:
         changed = replace(own, **changes)
         return _clash_with_completed(changed, instant, other, spares_logs=spares_logs)
 
@@ -181,7 +181,7 @@ def _always_gives_way(write: Any, facts: Any, plan: Any, turn: Turn) -> Any:
     return _lookup(write, facts, plan, Turn.BESIDE)
 
 
-def _change_without_cleans(keeper: MetadataKeeper, config: Any, instant: Instant, *others: Any) -> Any:
+def _change_without_cleans(keeper: MetadataMaintainer, config: Any, instant: Instant, *others: Any) -> Any:
     return None if instant.action is Action.CLEAN else _change_of(keeper, config, instant, *others)
 
 
@@ -202,10 +202,10 @@ BUGS: dict[str, Bug] = {
     "live_writers_rolled_back": lambda: patch.object(recovery, "expired", _all_dead),
     "inserts_unchecked": lambda: patch.object(conflict_resolution, "_may_insert_same_key", _never),
     "readers_unchecked": lambda: patch.object(
-        conflict_resolution, "_clash_with_completed", _without(reads=NO_ROWS)
+        conflict_resolution, "_conflict_with_completed", _without(reads=NO_ROWS)
     ),
     "overwrites_unchecked": lambda: patch.object(
-        conflict_resolution, "_clash_with_completed", _without(overwrites=False, overwrites_table=False)
+        conflict_resolution, "_conflict_with_completed", _without(overwrites=False, overwrites_table=False)
     ),
     "plans_unchecked": lambda: patch.object(conflict_resolution, "_planned_since", _none),
     "no_lock_at_commit": lambda: patch.object(HeldLock, "released", _released_for_good),
@@ -219,15 +219,15 @@ BUGS: dict[str, Bug] = {
     "restores_forgotten": lambda: patch.object(transaction, "finish_restores", lambda *arguments: []),
     "logs_by_instant": lambda: patch.object(slicing, "_completion_of", lambda log, *others: log.instant),
     "overtaken_unchecked": lambda: patch.object(
-        conflict_resolution, "_clash_with_completed", _without(by_commit_time=False)
+        conflict_resolution, "_conflict_with_completed", _without(by_commit_time=False)
     ),
     "buckets_unchecked": lambda: patch.object(conflict_resolution, "_new_buckets", lambda metadata: {}),
-    "clusterings_go_first": lambda: patch.object(clustering, "in_the_way", lambda *arguments: ""),
+    "clusterings_go_first": lambda: patch.object(clustering, "conflicting_writes", lambda *arguments: ""),
     "last_gives_way": lambda: patch.object(executor._Write, "_lookup", _always_gives_way),
     "global_keys_unchecked": lambda: patch.object(
         conflict_resolution, "_may_insert_same_key", _keys_of_partitions
     ),
     "moves_leave_rows": lambda: patch.object(PairTagger, "_moved", _left_behind),
-    "cleans_unlisted": lambda: patch.object(MetadataKeeper, "_change_of", _change_without_cleans),
+    "cleans_unlisted": lambda: patch.object(MetadataMaintainer, "_change_of", _change_without_cleans),
     "moves_unindexed": lambda: patch.object(record_index, "_group_change", _without_moves),
 }

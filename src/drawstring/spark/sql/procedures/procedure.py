@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from drawstring.base.errors import InvalidError
 from drawstring.base.lazy import cached_property
-from drawstring.spark.sql.tables import NamedTable, SparkTable, named_table
+from drawstring.spark.sql.tables import NamedTable, SparkTable, open_named_table
 
 Rows = Iterable[Sequence[Any]]
 NULL: Final = "NULL"
@@ -139,7 +139,7 @@ class Call:
 
     @cached_property
     def _named(self) -> NamedTable:
-        return named_table(self.spark, self.text("table"), self.text("path"))
+        return open_named_table(self.spark, self.text("table"), self.text("path"))
 
     def limited(self, rows: Rows, default: int | None = None) -> list[Sequence[Any]]:
         """Return as many rows as the parameter `limit` says."""

@@ -30,7 +30,7 @@ from drawstring.spark.engine.engine import SparkEngine
 from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.column_types import literal
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
-from drawstring.spark.sql.tables import named_table, path_of
+from drawstring.spark.sql.tables import open_named_table, path_of
 from drawstring.storage import open_storage
 
 _KINDS: Final = ("insert_type", "update_type", "upsert_type")
@@ -240,7 +240,7 @@ def delete_metadata(call: Call) -> Rows:
     Tables without a metadata table are passed over.
     """
     call.needed("table")
-    tables = [named_table(call.spark, name) for name in call.names("table")]
+    tables = [open_named_table(call.spark, name) for name in call.names("table")]
     deleted = [
         metadata_address(each.table._context)
         for each in tables

@@ -28,7 +28,7 @@ from drawstring.query.incremental import matches_folder
 from drawstring.query.table_state import TableFacts
 from drawstring.services.locks import clean_lock_audit, has_lock_audit, lock_audit
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
-from drawstring.spark.sql.tables import named_table
+from drawstring.spark.sql.tables import open_named_table
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.txn.locks.storage_lock import AUDIT_FOLDER, AUDIT_SWITCH, is_audited, switch_audit
@@ -648,7 +648,7 @@ def show_rollback_detail(call: Call) -> Rows:
 
 def commits_compare(call: Call) -> Rows:
     """Tell by which commits one table is behind another."""
-    table, other = call.table, named_table(call.spark, None, call.needed("path")).table
+    table, other = call.table, open_named_table(call.spark, None, call.needed("path")).table
     mine, theirs = ([each.requested for each in one.timeline.writes()] for one in (table, other))
     last, other_last = (max(times, default="") for times in (mine, theirs))
     place, times, since = ("behind", theirs, last) if last < other_last else ("ahead", mine, other_last)
@@ -725,19 +725,19 @@ def set_audit_lock(call: Call) -> Rows:
     if state not in _AUDIT_STATES:
         raise InvalidError(f"state is {' or '.join(_AUDIT_STATES)}, not {state!r}.")
     switch_audit(_storage(call), _AUDIT_STATES[state])
-    return [(_shown_audit(call), state, f"Lock audit logging successfully {state}")]
+    return [(_table_argument(call), state, f"Lock audit logging successfully {state}")]
 
 
 def show_audit_lock_status(call: Call) -> Rows:
     """Return whether leases are recorded, and where."""
     storage = _storage(call)
     paths = storage.full_uri(AUDIT_SWITCH), storage.full_uri(AUDIT_FOLDER)
-    return [(_shown_audit(call), is_audited(storage), *paths)]
+    return [(_table_argument(call), is_audited(storage), *paths)]
 
 
 def validate_audit_lock(call: Call) -> Rows:
     """Check the recorded leases: whether two overlap, and whether each was released."""
-    storage, name = _storage(call), _shown_audit(call)
+    storage, name = _storage(call), _table_argument(call)
     if not has_lock_audit(storage):
         return [(name, "PASSED", 0, 0, "No audit folder found - nothing to validate")]
     found = lock_audit(storage)
@@ -756,7 +756,7 @@ def validate_audit_lock(call: Call) -> Rows:
 
 def cleanup_audit_lock(call: Call) -> Rows:
     """Delete old records of leases."""
-    storage, name = _storage(call), _shown_audit(call)
+    storage, name = _storage(call), _table_argument(call)
     days, is_dry = call.number("age_days") or 0, call.flag("dry_run")
     clock = call.table._context.clock
     has_records = has_lock_audit(storage)
@@ -776,7 +776,7 @@ def _storage(call: Call) -> Storage:
     return call.table._context.storage
 
 
-def _shown_audit(call: Call) -> str:
+def _table_argument(call: Call) -> str:
     """Return the table as the call names it."""
     return call.text("table") or call.needed("path")
 
