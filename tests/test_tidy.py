@@ -316,3 +316,24 @@ def test_public_names_are_these() -> None:
 def test_the_version_is_the_same_everywhere() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert drawstring.__version__ == project["version"]
+
+
+def test_text_names_modules_and_functions_that_exist() -> None:
+    root = ROOT / "src/drawstring"
+    modules = {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in SOURCES
+    }
+    rooms = {name.partition(".")[0] for name in modules if "." in name} - {"base", "spark"}
+    missing = []
+    for path in (*SOURCES, *sorted((ROOT / "docs").rglob("*.md"))):
+        for match in re.finditer(rf"`((?:{'|'.join(rooms)})(?:\.\w+)+)(?:\(\))?`", path.read_text()):
+            parts = match[1].split(".")
+            known = [number for number in range(1, len(parts) + 1) if ".".join(parts[:number]) in modules]
+            rest = parts[max(known, default=0) :]
+            source = modules[".".join(parts[: max(known)])].read_text() if known else ""
+            if rest and (
+                len(known) == 1 or not re.search(rf"^\s*(?:def |class )?{rest[0]}\b", source, re.MULTILINE)
+            ):
+                missing.append(f"{name_of(path)}: {match[1]}")
+    assert [each for each in missing if each != "docs/guides/ingest.md: schema.registry.url"] == []

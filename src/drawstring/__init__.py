@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from drawstring.bootstrapping import bootstrap
     from drawstring.catalogs import TableCatalog, catalog
     from drawstring.config.keys.ingest import register_validator
-    from drawstring.config.table_kinds import register_key_generator, register_merger
+    from drawstring.config.table_types import register_key_generator, register_merger
     from drawstring.creation import create
     from drawstring.entry import open
     from drawstring.ingestion.ingest import ingest
@@ -88,8 +88,8 @@ _ROOMS = {
     "create": "creation",
     "ingest": "ingestion.ingest",
     "open": "entry",
-    "register_key_generator": "config.table_kinds",
-    "register_merger": "config.table_kinds",
+    "register_key_generator": "config.table_types",
+    "register_merger": "config.table_types",
     "register_validator": "config.keys.ingest",
     "remove_listener": "txn.events",
     "use_allocator": "base.resources",

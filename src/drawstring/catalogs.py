@@ -13,7 +13,7 @@ from drawstring.entry import open as open_table
 from drawstring.services.catalogs.glue import GlueCatalog
 from drawstring.services.catalogs.hive_metastore import HiveMetastore
 from drawstring.services.catalogs.polaris import PREFIX, PolarisCatalog
-from drawstring.services.catalogs.protocol import Warehouse
+from drawstring.services.catalogs.table_description import Warehouse
 from drawstring.storage import open_storage
 from drawstring.table import Table
 

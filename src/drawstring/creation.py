@@ -19,7 +19,7 @@ from drawstring.config.options.write_options import DEFAULT_BUCKET_COUNT, table_
 from drawstring.config.table.properties import CLASS_KEY, TYPE_KEY, new_table_properties
 from drawstring.config.table.virtual_keys import DROPPED
 from drawstring.config.table_config import KeyGeneratorType, TableType, table_config
-from drawstring.config.table_kinds import META_FIELDS, registered_key_generator, typed_columns
+from drawstring.config.table_types import META_FIELDS, registered_key_generator, typed_columns
 from drawstring.engine.local import engine_of
 from drawstring.engine.protocol import Engine
 from drawstring.keygen.key_generator import KeyGenerator

@@ -39,18 +39,15 @@ if TYPE_CHECKING:
         CommitResult,
     )
     from drawstring.query.cdc import changes_scan
-    from drawstring.query.clients import Following, Snapshot, follow_table
     from drawstring.query.incremental import RangeSpec, incremental_scan
+    from drawstring.query.lazy_tables import Following, Snapshot, follow_table
     from drawstring.query.planner import snapshot_scan
     from drawstring.query.scan import Scan
     from drawstring.query.stream import Batch, FollowSpec, Limits
     from drawstring.query.table_state import table_summary, with_shown_columns
     from drawstring.services.progress import Progress
-    from drawstring.services.schedule import (
-        after_commit,
-        service_options,
-    )
     from drawstring.services.streams import StreamWriter, stream_options
+    from drawstring.services.table_services import after_commit, service_options
     from drawstring.table_api.columns import TableColumns
     from drawstring.table_api.holds import TableHolds
     from drawstring.table_api.indexes import TableIndexes
@@ -87,17 +84,17 @@ else:
         options_of="drawstring.config.options.write_options:options_of",
         CommitResult="drawstring.model.result:CommitResult",
         with_shown_columns="drawstring.query.table_state:with_shown_columns",
-        Following="drawstring.query.clients:Following",
-        follow_table="drawstring.query.clients:follow_table",
-        Snapshot="drawstring.query.clients:Snapshot",
+        Following="drawstring.query.lazy_tables:Following",
+        follow_table="drawstring.query.lazy_tables:follow_table",
+        Snapshot="drawstring.query.lazy_tables:Snapshot",
         Limits="drawstring.query.stream:Limits",
         changes_scan="drawstring.query.cdc:changes_scan",
         RangeSpec="drawstring.query.incremental:RangeSpec",
         FollowSpec="drawstring.query.stream:FollowSpec",
         incremental_scan="drawstring.query.incremental:incremental_scan",
         snapshot_scan="drawstring.query.planner:snapshot_scan",
-        after_commit="drawstring.services.schedule:after_commit",
-        service_options="drawstring.services.schedule:service_options",
+        after_commit="drawstring.services.table_services:after_commit",
+        service_options="drawstring.services.table_services:service_options",
         StreamWriter="drawstring.services.streams:StreamWriter",
         stream_options="drawstring.services.streams:stream_options",
         table_summary="drawstring.query.table_state:table_summary",

@@ -15,7 +15,7 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.cli import app
 from drawstring.model.instant import Action
 from drawstring.model.result import PendingWork, TableLocks
-from drawstring.services import locks
+from drawstring.services import lock_report
 from drawstring.table import Table
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.service_lease import LEASE_FILE
@@ -150,14 +150,14 @@ def test_a_write_that_ends_while_its_heartbeat_is_looked_for_is_not_called_dead(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pending = dead_write(table)
-    look = locks.worked_on
+    look = lock_report.worked_on
 
     def ends(*given: Any) -> set[str]:
         alive = look(*given)
         table.services.rollback(pending.requested)
         return alive
 
-    monkeypatch.setattr(locks, "worked_on", ends)
+    monkeypatch.setattr(lock_report, "worked_on", ends)
     assert table.inspect.locks().pending == ()
 
 

@@ -20,7 +20,7 @@ from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
 from drawstring.config.options.unknown_keys import hudi_options
 from drawstring.config.options.write_options import ReadOptions, WriteOptions, table_scope
-from drawstring.config.table_kinds import KeyGeneratorType, TableType
+from drawstring.config.table_types import KeyGeneratorType, TableType
 
 DOCS = Path(__file__).parents[2] / "docs/options.md"
 

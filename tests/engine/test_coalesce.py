@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.resources import BATCH_ROWS
-from drawstring.engine.group import coalesced
+from drawstring.engine.grouping import coalesced
 
 
 def numbers(start: int, rows: int) -> pa.RecordBatch:

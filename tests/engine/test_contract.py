@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from drawstring.base.errors import InvalidError
-from drawstring.engine.group import contiguous_groups
+from drawstring.engine.grouping import contiguous_groups
 from drawstring.engine.protocol import Engine, Rows
 from drawstring.model.files import TaskContext
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from drawstring.engine.group import KeyRange, KeySets, gather_keys, keys_size_bytes, matching, union_of_parts
+from drawstring.engine.grouping import (
+    KeyRange,
+    KeySets,
+    gather_keys,
+    keys_size_bytes,
+    matching,
+    union_of_parts,
+)
 
 ON = ("key", "city")
 

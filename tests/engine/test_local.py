@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.engine.group import contiguous_groups, first_batches, grouped_ahead, split_by
+from drawstring.engine.grouping import contiguous_groups, first_batches, grouped_ahead, split_by
 from drawstring.engine.local import LocalEngine, ordered_map
 from drawstring.engine.spill import SpillingGroups
 from drawstring.model.files import TaskContext

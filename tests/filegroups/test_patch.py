@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.filegroups import merge_handle, row_group_patch
-from drawstring.filegroups.copy_on_write import MergeHandle
+from drawstring.filegroups import copy_on_write, row_group_patch
+from drawstring.filegroups.merge_handle import MergeHandle
 from drawstring.filegroups.row_group_patch import Patch
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.bloom_footer import FILTER, FILTER_TYPE, LARGEST_KEY, SMALLEST_KEY
@@ -46,7 +46,7 @@ def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(GROUP_ROWS)}))
 
     monkeypatch.setattr("drawstring.formats.data_file.ParquetSink", small)
-    monkeypatch.setattr(merge_handle, "PATCHED_VALUES_MIN", 1)
+    monkeypatch.setattr(copy_on_write, "PATCHED_VALUES_MIN", 1)
     monkeypatch.setattr(row_group_patch, "_SMALL_GROUP_ROWS", 4)
 
 

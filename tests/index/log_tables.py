@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import DrawstringError
-from drawstring.engine.group import KeySet
+from drawstring.engine.grouping import KeySet
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.filegroups.read_task import InstantRange

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.engine.group import KeyRange, KeySet
+from drawstring.engine.grouping import KeyRange, KeySet
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.formats.bloom_footer import StoredSummary
 from drawstring.index.bloom_pruning import SortedKeys

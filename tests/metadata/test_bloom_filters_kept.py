@@ -8,8 +8,8 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.maintained.bloom_filters import BLOOM_FILTERS, BloomFilterMaintainer
-from drawstring.metadata.partitions.protocol import TableFacts
+from drawstring.metadata.partitions.bloom_filters import BLOOM_FILTERS, BloomFilterMaintainer
+from drawstring.metadata.partitions.maintainer import TableFacts
 from drawstring.storage import open_spec
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext

@@ -16,7 +16,7 @@ from drawstring.formats.hfile.reader import IndexEntry
 from drawstring.metadata import reader as merged
 from drawstring.metadata.log_format import write_base_file
 from drawstring.metadata.merging import newest
-from drawstring.metadata.partitions.protocol import GroupChange, SortedGroup, TableFacts
+from drawstring.metadata.partitions.maintainer import GroupChange, SortedGroup, TableFacts
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
 from drawstring.metadata.reader import merged_parts, read_rows
 from drawstring.metadata.record_index import location_rows

@@ -15,7 +15,7 @@ from drawstring.config.table_config import KeyGeneratorType, TableConfig, TableT
 from drawstring.expressions.predicate import parse_where
 from drawstring.filegroups.read_task import InstantRange
 from drawstring.index.bucket import bucket_numbers
-from drawstring.query.found_buckets import counts_that_fit
+from drawstring.query.bucket_detection import counts_that_fit
 from drawstring.query.partition_pruning import BucketFacts, bucket_pruning
 from drawstring.storage.memory import MemoryStorage
 from tests.support.golden import golden_table

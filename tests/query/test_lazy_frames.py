@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import drawstring
-from drawstring.query import clients
+from drawstring.query import lazy_tables
 from drawstring.query.polars_scan import sql_of
 from drawstring.table import Table
 
@@ -59,13 +59,13 @@ def table(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
     """What was scanned: columns and conditions."""
     asked: list[tuple[Any, Any]] = []
-    own = clients.snapshot_scan
+    own = lazy_tables.snapshot_scan
 
     def scan(facts: Any, *, columns: Any, where: Any, as_of: Any) -> Any:
         asked.append((columns, where))
         return own(facts, columns=columns, where=where, as_of=as_of)
 
-    monkeypatch.setattr(clients, "snapshot_scan", scan)
+    monkeypatch.setattr(lazy_tables, "snapshot_scan", scan)
     return asked
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.services import clustering, compaction, schedule
+from drawstring.services import clustering, compaction, table_services
 from drawstring.services import compaction as run
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create
@@ -18,7 +18,7 @@ from tests.support.tables import MOR, create
 @pytest.mark.parametrize(
     ("room", "step", "options"),
     [
-        (schedule, "is_due", {"hoodie.compact.inline.max.delta.commits": "1"}),
+        (table_services, "is_due", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (compaction, "schedule_compaction", {"hoodie.compact.inline.max.delta.commits": "1"}),
         (run, "log_compact", {"hoodie.log.compaction.inline": "true"}),
         (clustering, "commits_since_clustering", {"hoodie.clustering.inline": "true"}),

@@ -14,7 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.services.catalogs.hive_metastore import HiveMetastore
-from drawstring.services.catalogs.protocol import hive_type, spark_json
+from drawstring.services.catalogs.table_description import hive_type, spark_json
 from drawstring.table import Table
 from tests.support.hive_metastore import running_metastore
 from tests.support.s3_server import S3Server

@@ -18,7 +18,7 @@ from drawstring.cli import app
 from drawstring.cli.commands import services
 from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
-from drawstring.services import schedule as duties
+from drawstring.services import table_services as duties
 from drawstring.table import Table
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.service_lease import service_lease

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InternalError
-from drawstring.engine.group import KeySets, coalesced, gather_keys, union_of_parts
+from drawstring.engine.grouping import KeySets, coalesced, gather_keys, union_of_parts
 from drawstring.spark.engine.rows import (
     MAIN,
     ByGroup,

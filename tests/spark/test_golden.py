@@ -139,7 +139,7 @@ def test_a_merger_that_nobody_registered_is_asked_for_by_name(spark: SparkSessio
 def test_a_registered_merger_runs_in_the_workers(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("drawstring.config.table_kinds._mergers", {})
+    monkeypatch.setattr("drawstring.config.table_types._mergers", {})
     root = with_own_merger(str(unpack("v9_mor_event_time", tmp_path)))
     drawstring.register_merger(OWN_MERGER, longest_name)
     found = drawstring.spark.read(spark, root).toArrow()

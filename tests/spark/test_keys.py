@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.config import table_kinds
+from drawstring.config import table_types
 
 pytestmark = pytest.mark.spark
 
@@ -70,7 +70,7 @@ def test_keys_of_several_kinds_and_change_logs(session: SparkSession, tmp_path: 
         found = session.read.format("hudi").load(str(tmp_path / "own")).select("_hoodie_partition_path")
         assert {row[0] for row in found.collect()} == {"emor"}
     finally:
-        table_kinds._generators.pop("Backwards")
+        table_types._generators.pop("Backwards")
 
 
 def test_timestamps_are_texts_in_keys_and_folders_where_a_writer_says_so(

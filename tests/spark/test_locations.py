@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from drawstring.spark.locations import storage_options
+from drawstring.spark.storage_options import storage_options
 
 SETTINGS = {
     "spark.hadoop.fs.s3a.access.key": "of s3",

@@ -13,7 +13,7 @@ import drawstring
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.keys.read import SYNC
-from drawstring.spark.locations import storage_options
+from drawstring.spark.storage_options import storage_options
 from drawstring.spark.writing import save as replacing
 from drawstring.storage.local import FileSystem
 from drawstring.txn.locks.table_lock import table_lock

@@ -9,7 +9,7 @@ import pytest
 
 from drawstring.base.clock import SeededIds, SteppingClock
 from drawstring.base.errors import InvalidError
-from drawstring.services.locks import clean_lock_audit, lock_audit
+from drawstring.services.lock_report import clean_lock_audit, lock_audit
 from drawstring.storage.memory import MemoryStorage
 from drawstring.txn.locks.storage_lock import AUDIT_FOLDER, AUDIT_SWITCH, LEASE_MS, LeaseLock, switch_audit
 from tests.support.storages import by_clock, memory

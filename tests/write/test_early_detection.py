@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.errors import LostRaceError, RivalError
-from drawstring.engine import group
+from drawstring.engine import grouping
 from drawstring.engine.local import LocalEngine
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.storage.protocol import LOCK_FOLDER
@@ -77,7 +77,7 @@ def test_a_write_gives_way_before_it_writes_a_file(table_type: str, version: int
 def test_a_write_notices_a_rival_that_begins_while_it_writes_other_file_groups(
     table_type: str, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group, "AHEAD_MAX", 1)
+    monkeypatch.setattr(grouping, "AHEAD_MAX", 1)
     table = filled(table_type=table_type, version=version)
     first = Standing(table, upserting(("x", "lima", 1, 1.0)), folder="lima")
     first.start()

@@ -12,7 +12,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config import table_kinds
+from drawstring.config import table_types
 from drawstring.table import Table
 from tests.support.golden import golden_table
 from tests.support.rows import arrow_rows, scanned
@@ -62,7 +62,7 @@ def backwards(rows: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
 def registered() -> Iterator[None]:
     drawstring.register_key_generator("Backwards", backwards)
     yield
-    table_kinds._generators.clear()
+    table_types._generators.clear()
 
 
 def create(partition_by: Any, properties: dict[str, str], version: int = 9, table_type: str = COW) -> Table:
@@ -176,7 +176,7 @@ def test_a_function_that_makes_no_keys_is_named(made: Any, text: str) -> None:
 def test_a_table_with_somebody_elses_generator_is_read_and_not_written() -> None:
     table = create(["city"], {CLASS: "com.example.Backwards"})
     table.insert(arrow_rows(SCHEMA, ("a", "rome", DAY, 1, 1.0)))
-    table_kinds._generators.clear()
+    table_types._generators.clear()
     with pytest.raises(UnsupportedError, match=r"key generator com\.example\.Backwards\. Register"):
         table.insert(arrow_rows(SCHEMA, ("b", "rome", DAY, 1, 1.0)))
     assert held(table) == [("a", 1.0)]

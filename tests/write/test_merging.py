@@ -128,7 +128,7 @@ def adds(older: pa.Table, newer: pa.Table) -> pa.Table:
 
 @pytest.fixture
 def mergers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drawstring.config.table_kinds._mergers", {})
+    monkeypatch.setattr("drawstring.config.table_types._mergers", {})
 
 
 def counts(*pairs: tuple[str, int]) -> pa.Table:
@@ -168,7 +168,7 @@ def test_a_table_with_an_unknown_merger_says_how_to_register_one() -> None:
         table = drawstring.open(table.uri)
         table.upsert(counts(("a", 1)))
         table.upsert(counts(("a", 2)))
-        drawstring.config.table_kinds._mergers.clear()
+        drawstring.config.table_types._mergers.clear()
         unknown = drawstring.open(table.uri)
         with pytest.raises(UnsupportedError, match="register_merger"):
             unknown.scan().to_arrow()

@@ -13,7 +13,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.metadata.update import maintainers_of
+from drawstring.metadata.maintenance import maintainers_of
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult, Remedy
 from drawstring.schema.fields import META_COLUMNS

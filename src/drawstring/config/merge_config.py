@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.config.table_kinds import registered_merger
+from drawstring.config.table_types import registered_merger
 from drawstring.model.table_version import VersionRules
 
 MERGE_PROPERTY_PREFIX: Final = "hoodie.record.merge.property."

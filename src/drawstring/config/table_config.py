@@ -18,7 +18,7 @@ from drawstring.config.table.key_settings import SLASHED_DATES, TEXTS_OF_TIMESTA
 from drawstring.config.table.properties import CDC_MODE, new_table_properties, table_checksum
 from drawstring.config.table.schema_versions import Renames, SchemaHistory
 from drawstring.config.table.storage_layout import DEFAULT_LAYOUT, LSM_TREE, STORAGE_LAYOUT
-from drawstring.config.table_kinds import (
+from drawstring.config.table_types import (
     KeyFunction,
     KeyGeneratorType,
     RecordMerger,
@@ -87,7 +87,7 @@ class TableConfig:
         index_type, bucket_count, bucket_hash_fields: settings of the index, if the table stores them.
         properties: all keys and values as stored.
         history: versions of the schema, of a table with schema-on-read evolution; set by those who load its
-            schema (`timeline.schema_history`).
+            schema (`timeline.schema`).
     """
 
     name: str

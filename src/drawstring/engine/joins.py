@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.engine.group import GroupKey, group_codes, split_by
+from drawstring.engine.grouping import GroupKey, group_codes, split_by
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 

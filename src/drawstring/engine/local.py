@@ -32,15 +32,15 @@ from drawstring.engine.protocol import BatchFunction, Engine, Relation, TaskFunc
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
-    from drawstring.engine.group import GroupCounts, GroupKey, KeySet, KeySets, split_by
+    from drawstring.engine.grouping import GroupCounts, GroupKey, KeySet, KeySets, split_by
     from drawstring.engine.joins import WantedKeys, left_pairs, with_null_left
     from drawstring.engine.spill import SortedRanges, SpillingGroups
 else:
     lazy_import(
         globals(),
-        GroupCounts="drawstring.engine.group:GroupCounts",
-        split_by="drawstring.engine.group:split_by",
-        KeySet="drawstring.engine.group:KeySet",
+        GroupCounts="drawstring.engine.grouping:GroupCounts",
+        split_by="drawstring.engine.grouping:split_by",
+        KeySet="drawstring.engine.grouping:KeySet",
         WantedKeys="drawstring.engine.joins:WantedKeys",
         left_pairs="drawstring.engine.joins:left_pairs",
         with_null_left="drawstring.engine.joins:with_null_left",

@@ -15,7 +15,7 @@ import pyarrow as pa
 from drawstring.model.files import TaskContext
 
 if TYPE_CHECKING:
-    from drawstring.engine.group import GroupCounts, KeySets
+    from drawstring.engine.grouping import GroupCounts, KeySets
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import temporary_disk_errors
 from drawstring.base.resources import BATCH_ROWS, TemporaryFolder
-from drawstring.engine.group import AHEAD_MAX, SMALL_BYTES_MAX
+from drawstring.engine.grouping import AHEAD_MAX, SMALL_BYTES_MAX
 
 _RUN_ROWS: Final = 8_192
 """Rows of a batch of an arranged run: whoever merges runs holds some batches of each."""

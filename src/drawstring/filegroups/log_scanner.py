@@ -42,7 +42,7 @@ from pyarrow import types as pt
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.merge_config import DELETE_FIELD, DELETE_MARKER
 from drawstring.config.table_config import MergeMode, PayloadRule, TableConfig
-from drawstring.config.table_kinds import KeyGeneratorType
+from drawstring.config.table_types import KeyGeneratorType
 from drawstring.filegroups.read_task import InstantRange, LogReading
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, DeleteRecords, LogBlock

@@ -34,7 +34,7 @@ from drawstring.filegroups.base_file_writer import (
     MetaColumnWriter,
     constant_column,
 )
-from drawstring.filegroups.copy_on_write import Applied, MergeHandle, Numbers
+from drawstring.filegroups.merge_handle import Applied, MergeHandle, Numbers
 from drawstring.formats.bloom_footer import KeySummary, extended_footer
 from drawstring.formats.data_file import BaseFooter, is_parquet
 from drawstring.formats.parquet.footer import ChunkSource

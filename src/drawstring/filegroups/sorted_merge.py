@@ -54,7 +54,7 @@ import pyarrow.compute as pc
 from drawstring.base.errors import CorruptTableError, InternalError
 from drawstring.base.resources import BATCH_ROWS, VALUE_BYTES
 from drawstring.config.table_config import TableConfig
-from drawstring.engine.group import first_batches
+from drawstring.engine.grouping import first_batches
 from drawstring.engine.spill import SortedRanges, sorted_order
 from drawstring.filegroups.large_log_scanner import blocks_with_survivors
 from drawstring.filegroups.log_merge import SliceMerge, base_rows, log_reading

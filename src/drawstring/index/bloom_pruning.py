@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.java_compat import sorts_like_java
-from drawstring.engine.group import GroupKey, KeyRange, KeySet, KeySets
+from drawstring.engine.grouping import GroupKey, KeyRange, KeySet, KeySets
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.filegroups.log_key_index import logs_to_read
@@ -102,7 +102,7 @@ class BloomPruning:
     Attributes:
         by_ranges: whether to compare with the smallest and the largest key of a file.
         is_global: whether a key may be in any partition.
-        by_log_index: whether log files carry an index of their keys (`filegroups.write.cliques`).
+        by_log_index: whether log files carry an index of their keys (`filegroups.log_key_index`).
     """
 
     by_ranges: bool = True

@@ -23,11 +23,11 @@ from drawstring.index.global_index import GlobalIndex
 from drawstring.index.protocol import Index, IndexLifecycle
 from drawstring.index.record_index import PARTITIONED_KIND, GlobalRecordIndex, PartitionedRecordIndex
 from drawstring.index.simple import SimpleIndex
+from drawstring.metadata.maintenance import maintainers_of
 from drawstring.metadata.partitions.column_stats import statistics_maintainers
-from drawstring.metadata.partitions.protocol import PartitionMaintainer
+from drawstring.metadata.partitions.maintainer import PartitionMaintainer
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
 from drawstring.metadata.table import BLOOM_FILTERS, RECORD_INDEX
-from drawstring.metadata.update import maintainers_of
 from drawstring.model.instant import Action, Instant
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec

@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.java_compat import string_hash
-from drawstring.engine.group import contiguous_groups, grouped_ahead, row_codes
+from drawstring.engine.grouping import contiguous_groups, grouped_ahead, row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.filegroups.log_scanner import row_deletes

@@ -47,7 +47,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids
 from drawstring.base.errors import ConflictError
 from drawstring.config.keys.services import Clustering
-from drawstring.engine.group import KeySets
+from drawstring.engine.grouping import KeySets
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.filegroups.file_slice_reader import ReadKeys
@@ -255,7 +255,7 @@ def completing_instant(index: IndexLifecycle, commit: IndexCommit) -> Iterator[N
     """Call the hooks of an index before and after the block, which completes an instant.
 
     Args:
-        index: index of the write, or that of the stored index files (`index.stored`).
+        index: index of the write, or that of the stored index files (`index.factory`).
         commit: the instant.
     """
     partitions = index.before_commit(commit)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, MetadataTableError
-from drawstring.engine.group import KeyRange, KeySet, KeySets
+from drawstring.engine.grouping import KeyRange, KeySet, KeySets
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.index.global_index import FOUND_IN, GlobalIndex, PairTagger, PartitionUpdateMerger, old_name

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.engine.group import row_codes
+from drawstring.engine.grouping import row_codes
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.base_file_writer import FileSettings
 from drawstring.index.protocol import IS_DELETED, LOCATION, LOCATION_SCHEMA, LookupIndex, with_position

@@ -46,7 +46,7 @@ from drawstring.config.table.key_settings import (
     timestamp_settings,
 )
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
-from drawstring.config.table_kinds import KeyFunction
+from drawstring.config.table_types import KeyFunction
 from drawstring.keygen.partition_path import DEFAULT_PARTITION, escape
 from drawstring.keygen.texts import is_moment, java_text, key_text, map_distinct, sql_text, timestamp_text
 from drawstring.keygen.timestamps import TimestampTexts

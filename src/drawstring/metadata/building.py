@@ -26,10 +26,10 @@ from drawstring.config.table.properties import table_checksum
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.config.table_config import TableConfig
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY, INDEX_DEFINITIONS
-from drawstring.metadata.layouts.own_times import next_build
+from drawstring.metadata.instant_times import next_build
 from drawstring.metadata.log_format import encode_base_file, write_base_file
-from drawstring.metadata.maintained.files import FilesMaintainer
-from drawstring.metadata.partitions.protocol import (
+from drawstring.metadata.partitions.files import FilesMaintainer
+from drawstring.metadata.partitions.maintainer import (
     GroupChange,
     InitialPartition,
     PartitionMaintainer,

@@ -46,10 +46,10 @@ from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.formats.metadata.plans import encode_clean, encode_clean_plan
 from drawstring.metadata.contents import listed_in, remember_listed
-from drawstring.metadata.layouts.own_times import Suffix, last_delta_commit, service_time
+from drawstring.metadata.instant_times import Suffix, last_delta_commit, service_time
 from drawstring.metadata.log_format import encode_base_file, write_base_file
-from drawstring.metadata.maintained.files import rows_of
 from drawstring.metadata.merging import mentioned_files, removed_keys
+from drawstring.metadata.partitions.files import rows_of
 from drawstring.metadata.reader import logged_parts, merged_parts, read_rows
 from drawstring.metadata.table import Kind, MetadataTable, kind_of
 from drawstring.metadata.writer import LOG_SINKS, LogFileLocator, LogTarget, MetadataWriter

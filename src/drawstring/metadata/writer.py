@@ -52,7 +52,7 @@ from drawstring.formats.log_native import encoded_deletes, hfile_entries
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import encode_rollback, encode_rollback_plan
 from drawstring.merge.record_version import combined_chunks
-from drawstring.metadata.layouts.own_times import Suffix
+from drawstring.metadata.instant_times import Suffix
 from drawstring.metadata.log_format import (
     PLAIN_BYTES_MAX,
     RECORD_SCHEMA,
@@ -61,8 +61,8 @@ from drawstring.metadata.log_format import (
     encoded_values,
     stored_schema,
 )
-from drawstring.metadata.maintained.files import FileChanges
-from drawstring.metadata.partitions.protocol import GroupChange
+from drawstring.metadata.partitions.files import FileChanges
+from drawstring.metadata.partitions.maintainer import GroupChange
 from drawstring.metadata.reader import remember_log
 from drawstring.metadata.table import FILES, KEY, METADATA_FOLDER, damaged
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat

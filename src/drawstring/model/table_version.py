@@ -8,8 +8,8 @@
 
 No other module compares version or layout numbers. It asks the rules of its table (`TableConfig.rules`), and
 where the answer takes code of a higher room, that room has a table of functions keyed by an enum from here:
-`LogFileAssignment` in `filegroups.view.file_groups`, `CommitEncoding` in `formats`, `ArchiveFormat` in
-`timeline`. A new version is one more entry of `VERSION_RULES`, its steps in `config.table.version_changes`,
+`LogFileAssignment` in `filegroups.file_system_view`, `CommitEncoding` in `formats`, `ArchiveFormat` in
+`timeline`. A new version is one more entry of `VERSION_RULES`, its steps in `services.upgrade`,
 and a function for each value of an enum that is new. What the rules say is in the specification (Transaction
 Log, File Layout Hierarchy, Table Properties) and in the upgrade handlers of Hudi 1.2.0.
 """
@@ -68,7 +68,7 @@ class TimelineLayout:
         history_key, history_default: property with the folder of the archive below that of the timeline,
             and its value where it is not stored.
         suffixes_times: whether a metadata table names what it does by itself after an instant, with a suffix
-            (`metadata.layouts.own_times`); it takes new times otherwise.
+            (`metadata.instant_times`); it takes new times otherwise.
     """
 
     number: int

@@ -33,7 +33,7 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.base.lazy import LazySequence
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
-from drawstring.config.table_kinds import columns_of
+from drawstring.config.table_types import columns_of
 from drawstring.filegroups.columnar_view import SliceColumns
 from drawstring.filegroups.read_task import InstantRange
 from drawstring.formats.filter import KeyRange

@@ -38,8 +38,8 @@ from drawstring.model.files import FileSlice, FileStatus, join_path
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.model.plans import Savepoint
 from drawstring.model.result import PARTITIONS, SLICES, Narrowing, Step
+from drawstring.query.bucket_detection import FoundBuckets, found_buckets
 from drawstring.query.data_skipping import DataSkipping
-from drawstring.query.found_buckets import FoundBuckets, found_buckets
 from drawstring.query.partition_pruning import (
     BucketFacts,
     BucketPruning,

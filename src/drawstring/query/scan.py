@@ -27,8 +27,8 @@ from drawstring.filegroups.read_task import ReadTask
 from drawstring.formats.predicate_bounds import partitions_that_match
 from drawstring.metadata.column_ranges import PARTITION_STATS
 from drawstring.model.result import SLICES, Explanation, Step
+from drawstring.query.bucket_detection import found_buckets
 from drawstring.query.data_skipping import DataSkipping
-from drawstring.query.found_buckets import found_buckets
 from drawstring.query.partition_pruning import BucketFacts, Candidate, Partition, bucket_pruning, stored_keys
 from drawstring.query.replanning import Draft, Replanning, Skips, Task
 from drawstring.query.table_state import TableFacts

@@ -19,7 +19,7 @@ import pyarrow as pa
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.engine.group import coalesced, contiguous_groups
+from drawstring.engine.grouping import coalesced, contiguous_groups
 from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings, as_stored, with_record_keys
 from drawstring.filegroups.file_slice_reader import read_slice
 from drawstring.filegroups.file_system_view import SliceLookup
@@ -46,7 +46,7 @@ from drawstring.txn.reservations import Parts, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.write.delete_partition import refuse_pending_compactions
-from drawstring.write.replaced import replaced_groups
+from drawstring.write.replaced_file_groups import replaced_groups
 
 RESCALE: Final = "rescale_buckets"
 _PARTITION: Final = "_drawstring_partition"

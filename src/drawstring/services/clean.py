@@ -54,7 +54,7 @@ from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_system_view import FileGroupView
 from drawstring.formats.metadata.plans import decode_clean, decode_clean_plan, encode_clean, encode_clean_plan
 from drawstring.formats.metadata.rollback import decode_savepoint
-from drawstring.metadata.maintained.files import cleaned_files
+from drawstring.metadata.partitions.files import cleaned_files
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import PARTITION_METADATA, BaseFile, FileGroup, FileSlice, FileStatus
 from drawstring.model.instant import FILE_ACTIONS, Action, Instant, State, time_of

@@ -82,8 +82,8 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeat import alive_elsewhere, refuse_live_writers
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
-from drawstring.txn.plans import NoPlanError, request_plan, start_plan
-from drawstring.txn.reach import Groups, shown
+from drawstring.txn.plan_transitions import NoPlanError, request_plan, start_plan
+from drawstring.txn.read_set import Groups, shown
 from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.rollback.recovery import rollback_inflight_plan, unschedule_clustering
 from drawstring.txn.table_context import TableContext

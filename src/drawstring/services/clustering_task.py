@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.services import Clustering, Layout
-from drawstring.config.table_kinds import split_list
+from drawstring.config.table_types import split_list
 from drawstring.engine.spill import SortedRanges
 from drawstring.filegroups.base_file_writer import (
     BaseFileWriter,

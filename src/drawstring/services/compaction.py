@@ -85,7 +85,7 @@ from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline, day_of, instant_time, seconds_between
 from drawstring.txn.heartbeat import refuse_live_writers
-from drawstring.txn.plans import NoPlanError, request_plan, start_plan
+from drawstring.txn.plan_transitions import NoPlanError, request_plan, start_plan
 from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.rollback.recovery import rollback_inflight_plan, unschedule_compaction
 from drawstring.txn.table_context import TableContext
@@ -769,7 +769,7 @@ def compact_after_commit(written: WriteOutcome) -> None:
     """Plan a compaction that is due, and run what is pending, as the options of the write say.
 
     Args:
-        written: a write after which a compaction is due (`services.maintenance_tasks.compaction_is_due`).
+        written: a write after which a compaction is due (`services.table_services.compaction_is_due`).
     """
     context, options = written.context, written.options
     compaction = options.compaction

@@ -46,6 +46,7 @@ from drawstring.formats.metadata.plans import encode_index_plan, encode_indexing
 from drawstring.metadata.building import BegunPartition, fill_partition
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
+from drawstring.metadata.maintenance import BUILD, has_files, maintainers_of, pending_plans
 from drawstring.metadata.partitions.column_stats import statistics_maintainers
 from drawstring.metadata.partitions.expression_index import (
     FUNCTION,
@@ -57,7 +58,7 @@ from drawstring.metadata.partitions.expression_index import (
 )
 from drawstring.metadata.partitions.expression_index import KINDS as EXPRESSION_KINDS
 from drawstring.metadata.partitions.expression_index import PREFIX as EXPRESSION_PREFIX
-from drawstring.metadata.partitions.protocol import PartitionMaintainer, TableFacts
+from drawstring.metadata.partitions.maintainer import PartitionMaintainer, TableFacts
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
 from drawstring.metadata.partitions.secondary_index import PREFIX, SecondaryIndexMaintainer, form_of
 from drawstring.metadata.table import (
@@ -68,7 +69,6 @@ from drawstring.metadata.table import (
     inflight_partitions,
     open_metadata_table,
 )
-from drawstring.metadata.update import BUILD, has_files, maintainers_of, pending_plans
 from drawstring.metadata.writer import is_of_drawstring
 from drawstring.model.index import TableIndex
 from drawstring.model.instant import Action, Instant, State
@@ -84,7 +84,7 @@ from drawstring.txn.heartbeat import describe_instant, runs_elsewhere
 from drawstring.txn.holds import Holds
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
-from drawstring.txn.plans import request_plan
+from drawstring.txn.plan_transitions import request_plan
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, lock_table, recover
 

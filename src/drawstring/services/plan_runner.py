@@ -35,7 +35,7 @@ from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeat import Heartbeat, alive_elsewhere, runs_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
-from drawstring.txn.plans import NoPlanError, check_archived
+from drawstring.txn.plan_transitions import NoPlanError, check_archived
 from drawstring.txn.rollback.restore import rollback_of
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (

@@ -38,7 +38,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeat import active_instants, refuse_live_writers, runs_elsewhere
 from drawstring.txn.locks.service_lease import is_leased, service_lease
-from drawstring.txn.reach import shown
+from drawstring.txn.read_set import shown
 from drawstring.txn.rollback.dependents import refuse_built_on
 from drawstring.txn.rollback.recovery import files_of, unschedule_clustering, unschedule_compaction
 from drawstring.txn.rollback.restore import targets_of

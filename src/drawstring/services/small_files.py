@@ -56,7 +56,7 @@ from drawstring.services.progress import Progress
 from drawstring.services.rollback import roll_back
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.plans import NoPlanError
+from drawstring.txn.plan_transitions import NoPlanError
 from drawstring.txn.table_context import TableContext
 from drawstring.write.write_outcome import WriteOutcome
 

@@ -18,7 +18,7 @@ from drawstring.base.errors import (
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.engine.protocol import Rows
 from drawstring.model.result import CommitResult
-from drawstring.services.schedule import after_commit
+from drawstring.services.table_services import after_commit
 from drawstring.timeline.claims import are_claimed
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore

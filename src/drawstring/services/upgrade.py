@@ -70,7 +70,7 @@ from drawstring.config.table.properties import CLASS_KEY, TYPE_KEY
 from drawstring.config.table.storage_layout import BASE_FORMAT, DEFAULT_LAYOUT, LSM_TREE, STORAGE_LAYOUT
 from drawstring.config.table.virtual_keys import meta_field_properties
 from drawstring.config.table_config import TableConfig, table_config
-from drawstring.config.table_kinds import (
+from drawstring.config.table_types import (
     META_FIELDS_MODE,
     KeyGeneratorType,
     TableType,

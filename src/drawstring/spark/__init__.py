@@ -26,7 +26,7 @@ if int(pyspark.__version__.partition(".")[0]) < 4:
     )
 
 if TYPE_CHECKING:
-    from drawstring.spark.engine.engine import SparkEngine
+    from drawstring.spark.engine.spark_engine import SparkEngine
     from drawstring.spark.format import register
     from drawstring.spark.functions import changes, compact, read, write
     from drawstring.spark.reading.data_source import HudiSource
@@ -47,7 +47,7 @@ __all__ = [
 
 _MODULES = {
     "HudiSource": "reading.data_source",
-    "SparkEngine": "engine.engine",
+    "SparkEngine": "engine.spark_engine",
     "SparkTable": "sql.tables",
     "changes": "functions",
     "compact": "functions",

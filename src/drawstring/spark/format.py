@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError
 from drawstring.spark import functions
-from drawstring.spark.engine.engine import classic
+from drawstring.spark.engine.spark_engine import classic
 from drawstring.spark.engine.tasks import surface_in_actions
 from drawstring.spark.errors import analysed
 from drawstring.spark.format_options import (

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import text_of
 from drawstring.config.options.registry import OPTION_OF_KEY
-from drawstring.config.table_kinds import split_list, typed_columns
+from drawstring.config.table_types import split_list, typed_columns
 
 FORMATS: Final = frozenset({"hudi", "org.apache.hudi", "drawstring"})
 _PARTITION_BY: Final = "hoodie.datasource.write.partitionpath.field"

@@ -17,12 +17,12 @@ from drawstring.entry import open as open_table
 from drawstring.model.result import CommitResult
 from drawstring.query.policies import NEWEST
 from drawstring.query.scan import Scan
-from drawstring.spark.engine.engine import SparkEngine, SparkRows, classic
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows, classic
 from drawstring.spark.engine.tasks import naming
-from drawstring.spark.locations import storage_options as options_of_storage
 from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread
 from drawstring.spark.sql.tables import table
+from drawstring.spark.storage_options import storage_options as options_of_storage
 from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 

@@ -34,13 +34,13 @@ from drawstring.ingestion.source_protocol import (
 )
 from drawstring.ingestion.transformers.sql import SOURCE, wrong_query
 from drawstring.schema.evolution import conform
-from drawstring.spark.engine.engine import SparkEngine, SparkRows
 from drawstring.spark.engine.rows import arrow_schema, plain, spark_schema, with_types
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.engine.tasks import Ingest
 from drawstring.spark.errors import on_spark
 from drawstring.spark.format import register
-from drawstring.spark.locations import storage_options
 from drawstring.spark.reading.dataframe import SliceReading, dataframe
+from drawstring.spark.storage_options import storage_options
 from drawstring.table import Table
 from drawstring.write.source import batches_of
 

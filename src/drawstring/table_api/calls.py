@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from drawstring.config.options.write_options import WriteOptions
     from drawstring.config.table_config import TableConfig
     from drawstring.query.table_state import TableFacts, facts_of
-    from drawstring.services.schedule import service_options
+    from drawstring.services.table_services import service_options
     from drawstring.txn.table_context import TableContext
 else:
     lazy_import(
@@ -22,7 +22,7 @@ else:
         with_defaults="drawstring.config.keywords:with_defaults",
         with_keywords="drawstring.config.keywords:with_keywords",
         facts_of="drawstring.query.table_state:facts_of",
-        service_options="drawstring.services.schedule:service_options",
+        service_options="drawstring.services.table_services:service_options",
     )
 
 Options: TypeAlias = Mapping[str, Any] | None

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from drawstring.model.result import CommitResult
     from drawstring.schema import internal_schema
     from drawstring.services.alter import alter_columns
-    from drawstring.services.schedule import after_commit
+    from drawstring.services.table_services import after_commit
     from drawstring.table_api.calls import TableCalls
     from drawstring.timeline.schema import table_comments
 else:
     lazy_import(
         globals(),
-        after_commit="drawstring.services.schedule:after_commit",
+        after_commit="drawstring.services.table_services:after_commit",
         table_comments="drawstring.timeline.schema:table_comments",
         alter_columns="drawstring.services.alter:alter_columns",
         CommitResult="drawstring.model.result:CommitResult",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from drawstring.model.instant import InstantStatus
     from drawstring.model.result import TableLocks
     from drawstring.query.planner import latest_slices
-    from drawstring.services.locks import LockAudit, lock_audit, table_locks
+    from drawstring.services.lock_report import LockAudit, lock_audit, table_locks
     from drawstring.services.report.page import Report, load_report
     from drawstring.services.rollback import instant_states
     from drawstring.table_api.calls import TableCalls
@@ -26,11 +26,11 @@ else:
         latest_slices="drawstring.query.planner:latest_slices",
         shown="drawstring.metadata.contents:shown",
         instant_states="drawstring.services.rollback:instant_states",
-        lock_audit="drawstring.services.locks:lock_audit",
+        lock_audit="drawstring.services.lock_report:lock_audit",
         Report="drawstring.services.report.page:Report",
         load_report="drawstring.services.report.page:load_report",
         open_metadata_table="drawstring.metadata.table:open_metadata_table",
-        table_locks="drawstring.services.locks:table_locks",
+        table_locks="drawstring.services.lock_report:table_locks",
     )
 
 

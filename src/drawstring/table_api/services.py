@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from drawstring.services import partition_ttl as expire
     from drawstring.services.background import wait_for_background
     from drawstring.services.bucket_rescaling import rescale_buckets
-    from drawstring.services.locks import clean_lock_audit
+    from drawstring.services.lock_report import clean_lock_audit
     from drawstring.services.progress import Progress
-    from drawstring.services.schedule import TaskOutcome, after_commit, run_tasks
+    from drawstring.services.table_services import TaskOutcome, after_commit, run_tasks
     from drawstring.services.validation import repair
     from drawstring.table_api.calls import TableCalls
     from drawstring.txn.locks import storage_lock as leases
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
     lazy_import(
         globals(),
-        after_commit="drawstring.services.schedule:after_commit",
+        after_commit="drawstring.services.table_services:after_commit",
         wait_for_background="drawstring.services.background:wait_for_background",
         small_files="drawstring.services.small_files",
         CleanResult="drawstring.model.result:CleanResult",
@@ -48,10 +48,10 @@ else:
         validate="drawstring.services.validate",
         compaction="drawstring.services.compaction",
         repair="drawstring.services.validation.repair",
-        run_tasks="drawstring.services.schedule:run_tasks",
+        run_tasks="drawstring.services.table_services:run_tasks",
         leases="drawstring.txn.locks.storage_lock",
         WriteOptions="drawstring.config.options.write_options:WriteOptions",
-        clean_lock_audit="drawstring.services.locks:clean_lock_audit",
+        clean_lock_audit="drawstring.services.lock_report:clean_lock_audit",
         rescale_buckets="drawstring.services.bucket_rescaling:rescale_buckets",
         ArchiveResult="drawstring.model.result:ArchiveResult",
         expire="drawstring.services.partition_ttl",

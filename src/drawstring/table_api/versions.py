@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from drawstring.model.result import VersionPlan, VersionResult
     from drawstring.services import upgrade as change_version
     from drawstring.services.progress import Progress
-    from drawstring.services.schedule import check_direction
+    from drawstring.services.table_services import check_direction
     from drawstring.services.upgrade import set_storage_layout
     from drawstring.table_api.calls import TableCalls
 else:
     lazy_import(
         globals(),
         set_storage_layout="drawstring.services.upgrade:set_storage_layout",
-        check_direction="drawstring.services.schedule:check_direction",
+        check_direction="drawstring.services.table_services:check_direction",
         change_version="drawstring.services.upgrade",
     )
 

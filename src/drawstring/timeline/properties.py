@@ -25,7 +25,7 @@ from drawstring.base.errors import ConflictError, CorruptTableError, InvalidErro
 from drawstring.base.resources import this_process
 from drawstring.config.table.properties import decode_properties, encode_properties, table_checksum
 from drawstring.config.table_config import KeyGeneratorType, MergeMode, TableConfig, table_config
-from drawstring.config.table_kinds import registered_key_generator, registered_merger
+from drawstring.config.table_types import registered_key_generator, registered_merger
 from drawstring.model.table_version import LAYOUTS
 from drawstring.storage.local import missing_table_advice
 from drawstring.storage.protocol import Storage, folders_above, joined
@@ -145,7 +145,7 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock) 
 
     Args:
         storage: the table's files.
-        properties: the complete properties, from `config.table.creation`.
+        properties: the complete properties, from `config.table.properties`.
         clock: for the time in the file.
 
     Returns:

@@ -11,8 +11,8 @@ conflict, unless the write would have made the same table after it. The rules ar
 - Two writes that insert the same key conflict, since the table would have the key twice. Hudi lets both
   commit. Where their keys cannot be compared, inserts into one partition conflict.
 - A write that read rows of the table (a merge, an update by condition) conflicts with every write of
-  records where its condition or its keys may hold (`txn.reach`). An overwrite conflicts with every write to
-  its partitions, or to the table.
+  records where its condition or its keys may hold (`txn.read_set`). An overwrite conflicts with every write
+  to its partitions, or to the table.
 - A write that looked up keys conflicts with a clean together with a write to the same partitions. The clean
   may have deleted slices before the write found them.
 - A clustering that was planned since gives way under `PreferWriterConflictResolutionStrategy`: before it
@@ -83,7 +83,7 @@ from drawstring.timeline.properties import PROPERTIES_PATH
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeat import another_writer, describe_commit, process_of
-from drawstring.txn.reach import NO_ROWS, Groups, Reads, shown
+from drawstring.txn.read_set import NO_ROWS, Groups, Reads, shown
 from drawstring.txn.rollback.recovery import unschedule_clustering
 from drawstring.txn.rollback.restore import rollback_of
 from drawstring.txn.transaction import LockedTable
@@ -539,9 +539,8 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         what = f"was committed ({str(other.operation).lower()})"
         raise lost_race(own.requested, instant, what, clash, other)
     for instant, inputs in _planned_since(began, now, store):
-        if not _gives_way(own, instant) and (
-            shared := inputs & _groups_barred_from_plan(own, instant, config)
-        ):
+        shared = inputs & _groups_barred_from_plan(own, instant, config)
+        if shared and not _gives_way(own, instant):
             raise lost_to_plan(own.requested, instant, shared, process_of(locked.context.storage, instant))
 
 

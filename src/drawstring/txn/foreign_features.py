@@ -1,8 +1,8 @@
-"""Features of tables that other engines made: writes are refused, or what they made is kept or switched off.
+"""Refuse writes to tables with unknown features of other engines, or maintain or switch off the features.
 
-The metadata table of a table is kept up to date (`metadata.keeping`): it is changed just before an instant
-completes, after all checks, so a call that is refused, has nothing to do, or fails leaves it as it is. It is
-built if there is none, unless the write or the open table does without.
+Writes keep the metadata table up to date (`metadata.maintenance`). They change it just before an instant
+completes, after all checks, so a call that is refused, has nothing to do, or fails leaves it as it is. A
+write builds a missing one, unless the write or the open table does without.
 
 A metadata table that is damaged, or that lacks what another engine wrote without it, is switched off before a
 write would make it stale, since readers would trust a stale list of files:
@@ -35,15 +35,15 @@ from drawstring.base.lazy import cached_property
 from drawstring.base.resources import this_process
 from drawstring.config.keys.index import DEFAULT_COMPACTION, MetadataCompaction
 from drawstring.config.table_config import TableConfig
-from drawstring.config.table_kinds import META_FIELDS_MODE, has_some_meta_fields
+from drawstring.config.table_types import META_FIELDS_MODE, has_some_meta_fields
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.formats.metadata.rollback import decode_rollback
 from drawstring.merge.record_merger import check_mergeable, merger_of
 from drawstring.metadata.definitions import undefine
-from drawstring.metadata.maintained.files import FileChanges, written_files
-from drawstring.metadata.partitions.protocol import PartitionMaintainer
+from drawstring.metadata.maintenance import MetadataMaintainer
+from drawstring.metadata.partitions.files import FileChanges, written_files
+from drawstring.metadata.partitions.maintainer import PartitionMaintainer
 from drawstring.metadata.table import BUILDING_KEY, FILES, METADATA_FOLDER, PARTITIONS_KEY
-from drawstring.metadata.update import MetadataMaintainer
 from drawstring.metadata.writer import EncodedCommit, MetadataWriter
 from drawstring.model.commit import WRITER, CommitMetadata, WriterFacts
 from drawstring.model.instant import BUILD_TIME_PREFIX, Action, Instant

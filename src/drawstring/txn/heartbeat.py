@@ -53,7 +53,7 @@ from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.service_lease import LEASE_FILE, is_leased, runner_of
 from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH, lock_at
-from drawstring.txn.reach import Groups, shown
+from drawstring.txn.read_set import Groups, shown
 from drawstring.txn.storage_clock import about_now_ms, passed_ms, storage_now_ms
 from drawstring.txn.table_context import TableContext
 

@@ -32,7 +32,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.conflict_resolution import OwnChanges
 from drawstring.txn.heartbeat import alive_elsewhere, instant_name
-from drawstring.txn.reach import Groups, InGroups, InPartitions, nowhere, shown
+from drawstring.txn.read_set import Groups, InGroups, InPartitions, nowhere, shown
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 

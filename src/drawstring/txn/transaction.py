@@ -8,7 +8,7 @@
     abort      remove the instant: without a trace if no data file was begun, else by a rollback
 
 A single writer holds the lock from `lock_table` to the end of the write. Under optimistic concurrency
-control it is released while files are written (`HeldLock.released`), and `txn.write_conflicts`
+control it is released while files are written (`HeldLock.released`), and `txn.conflict_resolution`
 decides whether the write may commit.
 """
 
@@ -33,7 +33,7 @@ from drawstring.config.table.schema_versions import SchemaHistory
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.view.missing_files import WRITES_CHECKED, refuse_external_files
 from drawstring.filegroups.write.markers import Markers, discard_failed_attempts
-from drawstring.metadata.update import MetadataMaintainer
+from drawstring.metadata.maintenance import MetadataMaintainer
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.protocol import Storage
@@ -46,7 +46,7 @@ from drawstring.timeline.timeline import Timeline
 from drawstring.txn.foreign_features import MetadataTableGuard, check_writable
 from drawstring.txn.heartbeat import Heartbeat, describe_pending
 from drawstring.txn.locks.table_lock import HeldLock, conflict_if_lost, table_lock
-from drawstring.txn.reach import shown
+from drawstring.txn.read_set import shown
 from drawstring.txn.rollback.recovery import abort_write, rollback_pending, settle_write
 from drawstring.txn.rollback.restore import finish_restores
 from drawstring.txn.rollback.rollback import RollbackContext

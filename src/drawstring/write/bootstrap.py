@@ -30,7 +30,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.config.keys.write import BootstrapMode
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table_config import TableConfig
-from drawstring.config.table_kinds import typed_columns
+from drawstring.config.table_types import typed_columns
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.base_file_writer import BaseFileWriter, FileSettings
 from drawstring.filegroups.file_system_view import SliceLookup

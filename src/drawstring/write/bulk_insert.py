@@ -31,7 +31,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.base.resources import at_once
 from drawstring.config.keys.write import BulkInsert, SortMode
 from drawstring.engine.gathering import Gathering, Portion
-from drawstring.engine.group import (
+from drawstring.engine.grouping import (
     COALESCED_BYTES_MAX,
     SMALL_BYTES_MAX,
     coalesced,

@@ -31,7 +31,7 @@ from drawstring.merge.record_merger import merger_of
 from drawstring.merge.record_version import ordering_columns, ordering_of, wins_over
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
-from drawstring.txn.reach import Groups, Reads, anywhere
+from drawstring.txn.read_set import Groups, Reads, anywhere
 from drawstring.write.merge import FOUND_LOCATION
 from drawstring.write.placement import Prepare, RepeatedRecords
 from drawstring.write.plan import Verb, WritePlan

@@ -34,7 +34,7 @@ from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover_and_load
 from drawstring.write.facts import WriteFacts
 from drawstring.write.plan import VERBS, plan_write
-from drawstring.write.replaced import replaced_groups
+from drawstring.write.replaced_file_groups import replaced_groups
 from drawstring.write.retry import run_attempts
 from drawstring.write.validation import validate_commit
 from drawstring.write.write_outcome import WriteOutcome

@@ -52,7 +52,7 @@ from drawstring.write.facts import WriteFacts
 from drawstring.write.merge import FOUND_LOCATION, KeepLocation
 from drawstring.write.placement import PlaceGroups
 from drawstring.write.plan import Verb, WritePlan, plan_write, verb_of, with_columns_set
-from drawstring.write.replaced import replaced_by
+from drawstring.write.replaced_file_groups import replaced_by
 from drawstring.write.retry import (
     Turn,
     checked_timeline,

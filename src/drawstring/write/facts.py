@@ -38,7 +38,7 @@ from drawstring.config.table.key_settings import (
     PathTimestamps,
 )
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
-from drawstring.config.table_kinds import columns_of, typed_columns
+from drawstring.config.table_types import columns_of, typed_columns
 from drawstring.filegroups.file_slice_reader import read_slice
 from drawstring.filegroups.read_task import InstantRange, ReadTask
 from drawstring.index.existing_writes import ExistingWrites

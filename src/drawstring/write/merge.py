@@ -36,7 +36,7 @@ from pyarrow import types as pt
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.text_format import counted
 from drawstring.config.table_config import TableConfig
-from drawstring.config.table_kinds import columns_of
+from drawstring.config.table_types import columns_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.columns import resolve_column
 from drawstring.expressions.evaluation import evaluated
@@ -55,7 +55,7 @@ from drawstring.model.result import CommitResult
 from drawstring.query.planner import Query
 from drawstring.schema.evolution import conform, normalise
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY, without_meta
-from drawstring.txn.reach import Groups, InGroups, InPartitions, Reach, Reads, anywhere
+from drawstring.txn.read_set import Groups, InGroups, InPartitions, Reach, Reads, anywhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.placement import Prepare, RepeatedRecords

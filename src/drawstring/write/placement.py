@@ -38,7 +38,7 @@ from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.config.table_config import TableConfig, TableType
-from drawstring.engine.group import GroupKey, coalesced, contiguous_groups, first_batches, grouped_ahead
+from drawstring.engine.grouping import GroupKey, coalesced, contiguous_groups, first_batches, grouped_ahead
 from drawstring.engine.spill import SpillingGroups, sorted_order
 from drawstring.filegroups.append_handle import LOG_WRITERS, LogTarget, log_content, log_name
 from drawstring.filegroups.base_file_writer import (
@@ -50,12 +50,12 @@ from drawstring.filegroups.base_file_writer import (
     ensure_partition_metadata,
     with_generated_keys,
 )
+from drawstring.filegroups.copy_on_write import extend_slice, rewrite_slice
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.filegroups.late_materialization import may_stage
 from drawstring.filegroups.log_merge import KeyTexts
 from drawstring.filegroups.log_scanner import key_numbers
-from drawstring.filegroups.merge_handle import extend_slice, rewrite_slice
 from drawstring.filegroups.read_task import ReadTask, nullable
 from drawstring.filegroups.sorted_merge import sorted_by_key
 from drawstring.filegroups.write.changes import (

@@ -24,7 +24,7 @@ from drawstring.config.merge_config import MergeMode
 from drawstring.config.options.write_options import WriteOptions, check_against
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
-from drawstring.config.table_kinds import columns_of
+from drawstring.config.table_types import columns_of
 from drawstring.filegroups.base_file_writer import FileSettings, check_installed
 from drawstring.filegroups.sorted_merge import is_key_order
 from drawstring.index.factory import bloom_rate, check_non_blocking, choose_index, log_index_cliques

@@ -62,7 +62,7 @@ from drawstring.txn.conflict_resolution import (
 )
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER, alive_elsewhere, describe_instant, leased, process_of
 from drawstring.txn.locks.service_lease import is_runner_dead
-from drawstring.txn.reach import NO_ROWS, InPartitions, Reads, shown
+from drawstring.txn.read_set import NO_ROWS, InPartitions, Reads, shown
 from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, Transaction

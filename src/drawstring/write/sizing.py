@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 
 from drawstring.config.keys.sizing import Sizing
-from drawstring.engine.group import GroupCounts
+from drawstring.engine.grouping import GroupCounts
 from drawstring.engine.protocol import Rows
 from drawstring.filegroups.file_system_view import SliceLookup
 from drawstring.formats.data_file import has_footer

@@ -21,14 +21,14 @@ import pyarrow as pa
 from drawstring.base.errors import InvalidError, no_text
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.config.table_config import TableConfig
-from drawstring.config.table_kinds import columns_of
+from drawstring.config.table_types import columns_of
 from drawstring.engine.local import LocalEngine
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.columns import check_columns
 from drawstring.filegroups.write.changes import RowAction
 from drawstring.schema.fields import without_meta
 from drawstring.timeline.schema import table_schema
-from drawstring.txn.reach import NO_ROWS, Groups, Reads
+from drawstring.txn.read_set import NO_ROWS, Groups, Reads
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.merge import MergeRows, RequestedClause, When

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
-from drawstring.config.table_kinds import columns_of
+from drawstring.config.table_types import columns_of
 from drawstring.engine.protocol import Rows
 from drawstring.expressions.columns import resolve_column
 from drawstring.expressions.evaluation import evaluated
@@ -33,7 +33,7 @@ from drawstring.query.planner import Query, may_hold, query_of, snapshot_tasks
 from drawstring.query.table_state import TableFacts, load_facts
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
-from drawstring.txn.reach import Groups, Reads, anywhere
+from drawstring.txn.read_set import Groups, Reads, anywhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.placement import RepeatedRecords

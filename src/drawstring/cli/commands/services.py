@@ -40,7 +40,7 @@ from drawstring.cli.output import progress_bar
 from drawstring.model.instant import Instant as instant_Instant
 from drawstring.model.plans import CleanPlan
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, size_text
-from drawstring.services.schedule import TaskOutcome
+from drawstring.services.table_services import TaskOutcome
 
 MinCommits = Annotated[
     int | None, Parameter(validator=Number(gte=1), help="Newest writes to retain; 20 by default.")

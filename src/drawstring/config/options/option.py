@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.table_kinds import split_list
+from drawstring.config.table_types import split_list
 
 Value: TypeAlias = str | bool | int | float | tuple[str, ...] | None
 """The parsed value of an option; None if it was not given and has no default."""

@@ -81,7 +81,7 @@ from drawstring.config.options.registry import (
 )
 from drawstring.config.table.key_settings import settings_of_write
 from drawstring.config.table_config import TableConfig
-from drawstring.config.table_kinds import (
+from drawstring.config.table_types import (
     KeyGeneratorType,
     TableType,
     generator_of_class,

@@ -72,7 +72,7 @@ from drawstring.config.table.virtual_keys import (
     check_leaner_files,
     meta_field_properties,
 )
-from drawstring.config.table_kinds import (
+from drawstring.config.table_types import (
     KeyGeneratorType,
     TableType,
     default_generator,

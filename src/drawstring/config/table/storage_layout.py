@@ -13,7 +13,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.options.option import Option
-from drawstring.config.table_kinds import META_FIELDS, TableType
+from drawstring.config.table_types import META_FIELDS, TableType
 from drawstring.model.table_version import LogFormat, VersionRules
 
 BASE_FORMAT: Final = "hoodie.table.base.file.format"

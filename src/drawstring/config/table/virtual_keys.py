@@ -7,7 +7,7 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.options.option import Kind, Option
-from drawstring.config.table_kinds import (
+from drawstring.config.table_types import (
     ALL_META_FIELDS,
     META_FIELDS,
     META_FIELDS_MODE,

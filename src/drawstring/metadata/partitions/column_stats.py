@@ -80,7 +80,7 @@ from drawstring.metadata.column_stats import (
 from drawstring.metadata.contents import looked_up
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.merging import is_true
-from drawstring.metadata.partitions.protocol import (
+from drawstring.metadata.partitions.maintainer import (
     GroupChange,
     Grouping,
     InitialPartition,

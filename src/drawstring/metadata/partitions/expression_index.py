@@ -74,7 +74,7 @@ from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.column_stats import ColumnStatistics, Stored, encode_deleted, encode_statistics
 from drawstring.metadata.definitions import define, definitions
-from drawstring.metadata.maintained.bloom_filters import filter_records
+from drawstring.metadata.partitions.bloom_filters import filter_records
 from drawstring.metadata.partitions.column_stats import (
     CachedSummaries,
     DataFile,
@@ -87,7 +87,7 @@ from drawstring.metadata.partitions.column_stats import (
     stored_files,
     written_files,
 )
-from drawstring.metadata.partitions.protocol import (
+from drawstring.metadata.partitions.maintainer import (
     GroupChange,
     Grouping,
     InitialPartition,

@@ -46,7 +46,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.resources import BATCH_ROWS, EXCHANGE_BYTES_MAX, at_once, worker_threads
 from drawstring.config.table_config import TableConfig
-from drawstring.engine.group import split_by
+from drawstring.engine.grouping import split_by
 from drawstring.engine.local import stream
 from drawstring.engine.spill import SpillingGroups
 from drawstring.filegroups.file_slice_reader import ReadKeys
@@ -65,7 +65,7 @@ from drawstring.metadata.definitions import (
     note_repeated_keys,
 )
 from drawstring.metadata.log_format import VALUE, encoded_values
-from drawstring.metadata.partitions.protocol import (
+from drawstring.metadata.partitions.maintainer import (
     GroupChange,
     InitialPartition,
     SortedGroup,

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from drawstring.config.keys.ingest import CatalogSync
 from drawstring.services.catalogs.polaris import JsonService
-from drawstring.services.catalogs.protocol import CatalogPartition, CatalogTable
+from drawstring.services.catalogs.table_description import CatalogPartition, CatalogTable
 
 _TYPES: Final = {
     "string": "String",

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
-from drawstring.services.catalogs.protocol import (
+from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     CatalogPartition,
     CatalogTable,

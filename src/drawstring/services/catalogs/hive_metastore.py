@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
-from drawstring.services.catalogs.protocol import (
+from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     CatalogPartition,
     CatalogTable,

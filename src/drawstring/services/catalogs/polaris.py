@@ -27,7 +27,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
-from drawstring.services.catalogs.protocol import (
+from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     SYNCED,
     CatalogPartition,

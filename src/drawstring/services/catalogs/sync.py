@@ -23,7 +23,7 @@ from drawstring.services.catalogs.datahub import DataHub
 from drawstring.services.catalogs.glue import GlueCatalog
 from drawstring.services.catalogs.hive_metastore import HiveMetastore
 from drawstring.services.catalogs.polaris import PolarisCatalog
-from drawstring.services.catalogs.protocol import (
+from drawstring.services.catalogs.table_description import (
     COMPLETION_SYNCED,
     SYNCED,
     CatalogPartition,

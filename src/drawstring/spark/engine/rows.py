@@ -38,7 +38,7 @@ from pyspark.sql import types as T
 
 from drawstring.base.errors import InternalError, UnsupportedError
 from drawstring.base.resources import BATCH_ROWS
-from drawstring.engine.group import coalesced, split_by
+from drawstring.engine.grouping import coalesced, split_by
 from drawstring.engine.joins import left_pairs, with_null_left
 from drawstring.engine.protocol import BatchFunction
 from drawstring.schema.avro import fields_in

@@ -39,7 +39,7 @@ from pyspark.errors.exceptions import captured
 from drawstring.base import errors
 from drawstring.base.errors import disk_errors
 from drawstring.base.resources import use_allocator
-from drawstring.engine.group import GroupCounts, KeySets, coalesced, gather_keys, keys_size_bytes, matching
+from drawstring.engine.grouping import GroupCounts, KeySets, coalesced, gather_keys, keys_size_bytes, matching
 from drawstring.engine.protocol import TaskFunction
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.formats.parquet.row_group_copy import read_parquet_groups

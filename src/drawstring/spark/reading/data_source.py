@@ -25,8 +25,8 @@ from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.query.scan import Scan
 from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
 from drawstring.spark.engine.tasks import serialize_errors, shares
-from drawstring.spark.locations import is_storage_option
 from drawstring.spark.reading.dataframe import scan_at, schema_of
+from drawstring.spark.storage_options import is_storage_option
 from drawstring.spark.streaming.sink import stream_writer
 from drawstring.spark.streaming.source import CommitStream, stream_reader
 

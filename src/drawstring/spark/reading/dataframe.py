@@ -40,9 +40,9 @@ from drawstring.schema.fields import COMMIT_TIME, PARTITION_PATH
 from drawstring.schema.timestamp_units import has_millis, table_units
 from drawstring.spark.engine.rows import spark_schema
 from drawstring.spark.engine.tasks import Watched, surface_in_actions, watch
-from drawstring.spark.locations import spark_path
 from drawstring.spark.reading.base_files import SparkFile, can_list, parquet_files
 from drawstring.spark.reading.relation import Slices, relation
+from drawstring.spark.storage_options import spark_path
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -26,9 +26,9 @@ from pyspark.sql.types import StructType
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.query.scan import Scan
-from drawstring.spark.locations import storage_options
 from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread, helper, of_plan, plan_of, reread_of
+from drawstring.spark.storage_options import storage_options
 from drawstring.storage import open_storage
 
 _LOG: Final = logging.getLogger("drawstring.spark")

@@ -25,10 +25,9 @@ from drawstring.model.result import Event
 from drawstring.schema.fields import META_COLUMNS
 from drawstring.schema.logical_types import declared
 from drawstring.spark.blobs import register_read_blob
-from drawstring.spark.engine.engine import SparkEngine
 from drawstring.spark.engine.rows import commented_schema, spark_schema, without_lengths
+from drawstring.spark.engine.spark_engine import SparkEngine
 from drawstring.spark.jvm import Peer, java, load, refresh, session_of
-from drawstring.spark.locations import storage_options
 from drawstring.spark.reading import planner
 from drawstring.spark.sql.ddl import partitions_last
 from drawstring.spark.sql.dml import current_attempt
@@ -44,6 +43,7 @@ from drawstring.spark.sql.options import (
 from drawstring.spark.sql.procedures.registry import PROCEDURES, call, facts_of
 from drawstring.spark.sql.table_functions import FUNCTIONS, plan_of_function
 from drawstring.spark.sql.tables import TablePeer, path_of
+from drawstring.spark.storage_options import storage_options
 from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 from drawstring.table import Table

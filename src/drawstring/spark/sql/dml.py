@@ -50,9 +50,9 @@ from drawstring.formats.predicate_bounds import typed
 from drawstring.query.replanning import Task
 from drawstring.query.scan import Scan
 from drawstring.schema.fields import META_COLUMNS
-from drawstring.services.schedule import after_commit
-from drawstring.spark.engine.engine import SparkRows
+from drawstring.services.table_services import after_commit
 from drawstring.spark.engine.rows import spark_schema
+from drawstring.spark.engine.spark_engine import SparkRows
 from drawstring.spark.jvm import java, refresh
 from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.reading.filters import conditions
@@ -67,7 +67,7 @@ from drawstring.spark.sql.options import (
     statement_option,
 )
 from drawstring.table import Table
-from drawstring.txn.reach import Groups, Reads, anywhere
+from drawstring.txn.read_set import Groups, Reads, anywhere
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.changed_rows import RECORD, BoundChanges, read_records, record_type
 from drawstring.write.executor import write_source

@@ -26,13 +26,11 @@ from drawstring.entry import opened_with
 from drawstring.merge.record_version import ordering_fields
 from drawstring.query.scan import Scan
 from drawstring.schema.fields import META_COLUMNS, without_meta
-from drawstring.spark.engine.engine import SparkEngine, SparkRows
 from drawstring.spark.engine.rows import spark_schema, with_comments
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.engine.tasks import naming
 from drawstring.spark.errors import analysed
 from drawstring.spark.jvm import Peer, java
-from drawstring.spark.locations import storage_options
-from drawstring.spark.locations import storage_options as options_of_storage
 from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread, plan_of
 from drawstring.spark.sql.ddl import (
@@ -59,6 +57,8 @@ from drawstring.spark.sql.dml import (
     truncate,
 )
 from drawstring.spark.sql.options import check_reads_latest, read_options, table_options, write_options
+from drawstring.spark.storage_options import storage_options
+from drawstring.spark.storage_options import storage_options as options_of_storage
 from drawstring.storage import open_storage
 from drawstring.table import Table
 from drawstring.timeline.change_detection import digest

@@ -36,8 +36,8 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.local import LocalEngine
 from drawstring.services.streams import StreamBatch, stream_options, write_batch
-from drawstring.spark.engine.engine import SparkEngine, SparkRows
 from drawstring.spark.engine.rows import arrow_schema, with_types
+from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
 from drawstring.spark.engine.tasks import serialize_errors, work
 from drawstring.spark.errors import analysed, on_spark
 from drawstring.spark.format_options import (
@@ -47,9 +47,9 @@ from drawstring.spark.format_options import (
     with_partitions,
     without_path,
 )
-from drawstring.spark.locations import storage_options
 from drawstring.spark.sql.saving import create_empty
 from drawstring.spark.sql.tables import location_of
+from drawstring.spark.storage_options import storage_options
 from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep

@@ -46,8 +46,8 @@ from drawstring.base.errors import LostRaceError
 from drawstring.filegroups.view import slicing
 from drawstring.filegroups.write.changes import MOVED_AWAY
 from drawstring.index.global_index import PairTagger
+from drawstring.metadata.maintenance import MetadataMaintainer
 from drawstring.metadata.partitions import record_index
-from drawstring.metadata.update import MetadataMaintainer
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.instant import Action, Instant
 from drawstring.query import incremental, stream
@@ -58,7 +58,7 @@ from drawstring.txn import conflict_resolution, transaction
 from drawstring.txn.conflict_resolution import Conflict, OwnChanges, refuse_conflicts
 from drawstring.txn.holds import Holds
 from drawstring.txn.locks.table_lock import HeldLock
-from drawstring.txn.reach import NO_ROWS
+from drawstring.txn.read_set import NO_ROWS
 from drawstring.txn.rollback import recovery
 from drawstring.write import executor, retry
 from drawstring.write.retry import Turn

@@ -26,7 +26,7 @@ from drawstring.model.instant import Action, Instant, InstantStatus, State
 from drawstring.model.plans import RollbackMetadata
 from drawstring.query.incremental import matches_folder
 from drawstring.query.table_state import TableFacts
-from drawstring.services.locks import clean_lock_audit, has_lock_audit, lock_audit
+from drawstring.services.lock_report import clean_lock_audit, has_lock_audit, lock_audit
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.spark.sql.tables import open_named_table
 from drawstring.storage.protocol import Storage

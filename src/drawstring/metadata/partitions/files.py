@@ -26,7 +26,7 @@ from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_system_view import Listing
 from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.contents import path_of, records
-from drawstring.metadata.partitions.protocol import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.partitions.maintainer import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.table import (
     ALL_PARTITIONS,
     FILE_INFOS,

@@ -19,8 +19,8 @@ from drawstring.base.resources import EXCHANGE_BYTES_MAX, worker_threads
 from drawstring.config.table_config import TableConfig
 from drawstring.engine.local import stream
 from drawstring.formats.data_file import key_summary
-from drawstring.metadata.maintained.files import committed_files
-from drawstring.metadata.partitions.protocol import (
+from drawstring.metadata.partitions.files import committed_files
+from drawstring.metadata.partitions.maintainer import (
     GroupChange,
     Grouping,
     InitialPartition,

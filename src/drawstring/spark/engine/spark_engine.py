@@ -34,7 +34,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.engine.group import GroupCounts, KeySets, keys_size_bytes, union_of_parts
+from drawstring.engine.grouping import GroupCounts, KeySets, keys_size_bytes, union_of_parts
 from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
 from drawstring.formats.parquet.row_group_copy import ParquetParts, parquet_parts
 from drawstring.spark.engine.rows import (

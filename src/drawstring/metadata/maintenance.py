@@ -41,8 +41,7 @@ from drawstring.metadata.compaction import (
     warn_of_waiting,
 )
 from drawstring.metadata.definitions import undefine
-from drawstring.metadata.maintained.bloom_filters import BloomFilterMaintainer
-from drawstring.metadata.maintained.files import FilesMaintainer, command_files, forgotten_files
+from drawstring.metadata.partitions.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.partitions.column_stats import (
     ColumnStatsMaintainer,
     PartitionStatsMaintainer,
@@ -52,7 +51,8 @@ from drawstring.metadata.partitions.column_stats import (
 )
 from drawstring.metadata.partitions.expression_index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.partitions.expression_index import ExpressionIndexMaintainer
-from drawstring.metadata.partitions.protocol import PartitionMaintainer, TableChange, TableFacts
+from drawstring.metadata.partitions.files import FilesMaintainer, command_files, forgotten_files
+from drawstring.metadata.partitions.maintainer import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
 from drawstring.metadata.partitions.secondary_index import PREFIX, SecondaryIndexMaintainer
 from drawstring.metadata.table import (

@@ -1,1 +1,0 @@
-"""Maintainers of the partitions of the metadata table, one module for each kind."""
