@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
+from drawstring.testing import context_of
 
 ROOT = Path(__file__).parents[1] / "src/drawstring"
 FAILS_NEVER = {
@@ -172,7 +173,7 @@ def restored() -> Iterator[None]:
     pa.set_memory_pool(pool)
     for table in ("memory://rides", "memory://trips"):
         try:
-            drawstring.open(table)._context.storage.delete_tree("")
+            context_of(drawstring.open(table)).storage.delete_tree("")
         except drawstring.InvalidError:
             continue
 

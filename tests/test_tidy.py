@@ -23,6 +23,10 @@ FILE_LINES_MAX = 1000
 """A file holds one concept, whatever its length. A file beyond this bound holds several."""
 
 FUNCTION_LINES_MAX = 50
+PRIVATE = re.compile(r"_[A-Za-z]\w*")
+PRIVATE_ACCESSES_MAX, PRIVATE_PATCHES_MAX = 136, 52
+"""Uses of private names in tests: a change only lowers these bounds."""
+
 FOLDER_MODULES_MAX = 30
 FACADE = tuple(
     name
@@ -337,3 +341,23 @@ def test_text_names_modules_and_functions_that_exist() -> None:
             ):
                 missing.append(f"{name_of(path)}: {match[1]}")
     assert [each for each in missing if each != "docs/guides/ingest.md: schema.registry.url"] == []
+
+
+def test_tests_reach_into_private_names_less_and_less() -> None:
+    accesses = patches = 0
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr):
+                owner = node.value.id if isinstance(node.value, ast.Name) else ""
+                accesses += owner not in ("self", "cls")
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("setattr", "patch.object")):
+                name = (
+                    node.args[1].value
+                    if len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+                    else ""
+                )
+                patches += bool(PRIVATE.fullmatch(str(name)))
+    assert (accesses <= PRIVATE_ACCESSES_MAX, patches <= PRIVATE_PATCHES_MAX) == (True, True), (
+        accesses,
+        patches,
+    )

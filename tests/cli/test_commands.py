@@ -13,6 +13,7 @@ import pytest
 
 from drawstring.cli import app
 from drawstring.cli.arguments import open_table
+from drawstring.testing import context_of
 from tests.support.golden import unpack
 from tests.support.histories import Case, History, create, row, table_of, write
 
@@ -268,7 +269,7 @@ def test_local_files_have_an_option_of_their_own(complaint: Any, rides: History)
     asked = ("show", rides.path, "--storage-option", "drawstring.storage.sync=perhaps")
     assert "drawstring.storage.sync is 'perhaps'. Give true or false" in complaint(*asked)
     opened = open_table(rides.path, ("drawstring.storage.sync=false",))
-    assert opened._context.storage.spec.options == {"drawstring.storage.sync": "false"}
+    assert context_of(opened).storage.spec.options == {"drawstring.storage.sync": "false"}
 
 
 def test_an_option_of_the_object_store_for_a_local_table(complaint: Any, rides: History) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.cli import app
+from drawstring.testing import context_of
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.rows import rides
 from tests.support.tables import MOR, create
@@ -31,7 +32,7 @@ def test_a_conflict_is_told_with_its_table_and_instant(tmp_path: Path, capsys: S
     for ts in range(2):
         table.upsert(rides(("a", "rome", ts, 1.0)))
     plan = table.services.schedule_compaction() or ""
-    context = table._context
+    context = context_of(table)
     with service_lease(context.storage, context.clock, context.ids, plan):
         error = failed(capsys, "compact", table.uri, "--instant", plan)
     assert (error["kind"], error["table"], error["instant"]) == ("ConflictError", table.uri, plan)

@@ -17,6 +17,7 @@ from drawstring.model.instant import Action
 from drawstring.model.result import PendingWork, TableLocks
 from drawstring.services import lock_report
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.service_lease import LEASE_FILE
 from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease
@@ -89,7 +90,7 @@ def test_the_holder_of_the_lock_has_the_name_that_others_are_told(table: Table) 
 
 @pytest.mark.parametrize("is_local", [True])
 def test_those_that_wait_for_the_lock_are_shown(table: Table) -> None:
-    storage, clock, seen = table._context.storage, table._context.clock, []
+    storage, clock, seen = context_of(table).storage, context_of(table).clock, []
 
     def look() -> None:
         seen.append(table.inspect.locks().locks[0].waiters)
@@ -113,11 +114,11 @@ def test_nobody_knows_who_waits_for_a_lease(table: Table) -> None:
 @places
 def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool, text: Any) -> None:
     dead = dead_write(table)
-    table._context.storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
+    context_of(table).storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
     if is_local:
         os.utime(Path(table.uri, HEARTBEAT_FOLDER, dead.requested), (1, 1))
     else:
-        table._context.storage.set_modified(f"{HEARTBEAT_FOLDER}/{dead.requested}", 1000)
+        context_of(table).storage.set_modified(f"{HEARTBEAT_FOLDER}/{dead.requested}", 1000)
     work = only(table.inspect.locks())
     assert work.is_alive is False
     assert work.process == "process 7 on elsewhere"
@@ -137,10 +138,10 @@ def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool,
 def test_a_write_is_alive_while_its_own_process_holds_the_lock(
     table: Table, host: str, is_alive: bool
 ) -> None:
-    storage, beat = table._context.storage, f"{HEARTBEAT_FOLDER}/{dead_write(table).requested}"
+    storage, beat = context_of(table).storage, f"{HEARTBEAT_FOLDER}/{dead_write(table).requested}"
     storage.put(beat, b"process 7 on vm")
     storage.set_modified(beat, 1000)
-    good_until_ms = table._context.clock.now_ms() + 60_000
+    good_until_ms = context_of(table).clock.now_ms() + 60_000
     storage.put(LEASE_PATH, Lease(False, good_until_ms, f"an-id, process 7 on {host}").encode())
     assert only(table.inspect.locks()).is_alive is is_alive
 
@@ -255,7 +256,7 @@ def test_old_records_of_leases_are_deleted(text: Any, tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for name, age_days in (("old", 9), ("young", 1)):
         (folder / f"{name}.jsonl").write_text("{}")
-        at = table._context.clock.now_ms() / 1000 - age_days * 86_400
+        at = context_of(table).clock.now_ms() / 1000 - age_days * 86_400
         os.utime(folder / f"{name}.jsonl", (at, at))
     clean = ("locks", table.uri, "--audit", "clean")
     assert "1 record of leases older than 7 days would be deleted" in text(*clean, "--dry-run")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from drawstring.cli import app
+from drawstring.testing import context_of
 from tests.support.faults import dead_write
 from tests.support.rows import rides
 from tests.support.tables import create
@@ -36,7 +37,7 @@ def test_the_command_shows_and_rolls_back(
     assert text("rollback", table.uri, "--dry-run") == (
         f"no write is pending\nalso pending, to be rolled back by name: the clustering {plan}\n"
     )
-    table._context.storage.put(f".hoodie/.heartbeat/{plan}", b"")
+    context_of(table).storage.put(f".hoodie/.heartbeat/{plan}", b"")
     assert app.run(["rollback", table.uri, plan, "--dry-run"]) != 0
     assert "Another process or engine" in capsys.readouterr().err
     age = time.time() - 5

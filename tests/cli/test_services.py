@@ -14,6 +14,7 @@ import drawstring
 from drawstring.cli import app
 from drawstring.cli.commands import repair
 from drawstring.cli.output import StepStarted
+from drawstring.testing import context_of
 from drawstring.txn.transaction import lock_table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.tables import create, locking
@@ -192,7 +193,7 @@ def test_commands_that_take_the_table_wait_for_it_as_long_as_they_are_told(
         "repair": ["repair", table.uri, "--apply"],
         "rollback": ["rollback", table.uri],
     }[command]
-    with lock_table(table._context, locking(0)):
+    with lock_table(context_of(table), locking(0)):
         at_once = ("--option", "hoodie.write.lock.wait_time_ms=0")
         assert app.run([*words, *at_once]) == 2
     assert "another writer holds" in capsys.readouterr().err.lower()

@@ -14,6 +14,7 @@ from drawstring.formats import log_files
 from drawstring.formats.log_native import FooterCache, NativeBlock
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import LSM
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
@@ -95,7 +96,7 @@ def test_footers_of_tables_in_memory_are_read_again(memory: FooterCache, scanned
 
 
 def test_more_footers_than_there_is_room_for_are_forgotten(tmp_path: Path, table: Table) -> None:
-    log, storage = table.inspect.files()[0].logs[0], table._context.storage
+    log, storage = table.inspect.files()[0].logs[0], context_of(table).storage
     with storage.open(log.status.path) as file:
         (block,) = log_files.log_blocks(file, log)
     assert isinstance(block, NativeBlock)
@@ -110,7 +111,7 @@ def test_more_footers_than_there_is_room_for_are_forgotten(tmp_path: Path, table
 
 
 def test_a_file_of_another_size_than_listed_is_not_kept(table: Table) -> None:
-    log, storage = table.inspect.files()[0].logs[0], table._context.storage
+    log, storage = table.inspect.files()[0].logs[0], context_of(table).storage
     with storage.open(log.status.path) as file:
         (block,) = log_files.log_blocks(file, log)
     assert isinstance(block, NativeBlock)

@@ -19,6 +19,7 @@ from drawstring.formats.parquet import ParquetSink, RowGroups
 from drawstring.formats.parquet.footer import chunk_source, path_of, start_of
 from drawstring.schema.fields import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, IS_DELETED_COLUMN, RECORD_KEY
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.tables import COW, create
 
 GROUP_ROWS = 50
@@ -99,7 +100,7 @@ def stored(table: Table) -> tuple[str, bytes]:
     (each,) = table.inspect.files()
     assert each.base is not None
     path = each.base.status.path
-    return path, table._context.storage.read(path)
+    return path, context_of(table).storage.read(path)
 
 
 def content(table: Table) -> list[Row]:
@@ -110,7 +111,7 @@ def content(table: Table) -> list[Row]:
 def chunks(table: Table) -> list[dict[str, bytes]]:
     """Return the bytes of the column chunks by column, of each row group."""
     path, data = stored(table)
-    source = chunk_source(table._context.storage, path)
+    source = chunk_source(context_of(table).storage, path)
     assert source is not None
     sizes = pq.ParquetFile(pa.BufferReader(data)).metadata
     groups = []

@@ -13,6 +13,7 @@ from drawstring.base.errors import DrawstringError, UnsupportedError
 from drawstring.query.table_state import load_facts
 from drawstring.storage import open_storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.golden import cases_of, unpack
 from tests.support.golden_rows import in_order, rows_of
 from tests.support.rows import rides
@@ -64,7 +65,7 @@ def files_of(root: Path) -> Iterator[tuple[str, bytes]]:
 @pytest.mark.parametrize("name", TABLES)
 def test_every_query_has_the_rows_of_version_6(name: str, version: int, tmp_path: Path) -> None:
     root = of_version(unpack(name, tmp_path), version)
-    facts = load_facts(open_storage(str(root)), drawstring.open(root)._context.clock)
+    facts = load_facts(open_storage(str(root)), context_of(drawstring.open(root)).clock)
     assert facts.config.version == version
     for case in cases_of(name):
         table = case.scan(facts).to_arrow()

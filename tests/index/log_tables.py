@@ -26,6 +26,7 @@ from drawstring.services.compaction import plan_compaction
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.storages import by_clock
@@ -72,7 +73,7 @@ class LogTable:
                 "hoodie.index.log.clique.files": str(clique_files),
             },
         )
-        self.storage = table._context.storage
+        self.storage = context_of(table).storage
         self.clock = SteppingClock(1_900_000_000_000)
         by_clock(self.storage, self.clock)
 

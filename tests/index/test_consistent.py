@@ -12,6 +12,7 @@ from drawstring.index.consistent_bucket import FIRST_RING_INSTANT, Ring, key_has
 from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.plans import decode_nodes
 from drawstring.storage.memory import MemoryStorage
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.golden import TABLES, golden_table
 from tests.support.validation import errors
@@ -42,7 +43,7 @@ def test_compound_keys_are_hashed_by_their_values_together() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_record_of_hudi_is_where_its_ring_says(name: str, tmp_path: Path) -> None:
     table = golden_table(name, tmp_path)
-    storage, timeline = table._context.storage, table.timeline
+    storage, timeline = context_of(table).storage, table.timeline
     rows = table.scan().to_arrow().to_pylist()
     paths = {row["_hoodie_partition_path"] for row in rows}
     for path in paths:

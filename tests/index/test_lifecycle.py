@@ -24,6 +24,7 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action, Instant
 from drawstring.schema.fields import FILE_NAME, PARTITION_PATH, RECORD_KEY
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from tests.support.index_reference import SCHEMA, Kind, Row, content, table_of
@@ -79,7 +80,7 @@ def dying(at: str) -> Iterator[None]:
 
 def index_files(table: Table) -> list[str]:
     """The names of the files, with their partitions, that an index keeps beside the data."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     return sorted(status.path for folder in FOLDERS for status in storage.list_tree(folder))
 
 
@@ -88,7 +89,7 @@ def check(table: Table, expected: list[Row]) -> None:
     assert content(table) == sorted(expected)
     assert [each for each in table.services.validate().findings if each.severity == "error"] == []
     timeline = table.timeline
-    index = declared_index(table.config, table._context.storage, Timeline((), timeline.start))
+    index = declared_index(table.config, context_of(table).storage, Timeline((), timeline.start))
     found = table.scan(columns=[RECORD_KEY, PARTITION_PATH, FILE_NAME]).to_arrow()
     for key, partition, name in zip(*(column.to_pylist() for column in found.columns), strict=True):
         file_slice = FileSlice(partition, name[:38], "1", None)
@@ -215,7 +216,7 @@ def test_the_contract_covers_every_index() -> None:
     indexes = set()
     for kind in KINDS.values():
         table = kind.create(f"memory://{uuid.uuid4()}")
-        options, storage = WriteOptions.parse({}), table._context.storage.spec
+        options, storage = WriteOptions.parse({}), context_of(table).storage.spec
         indexes.add(type(choose_index(options, table.config, storage, table.timeline)))
     families = {family.__name__ for family in NoIndexFiles.__subclasses__()}
     every = {each.__name__ for family in NoIndexFiles.__subclasses__() for each in family.__subclasses__()}

@@ -20,6 +20,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.config.options.write_options import options_of
 from drawstring.model.instant import State
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.transaction import lock_table
 from tests.support.histories import Case, History, Row, row, table_of
 from tests.support.referee import Referee
@@ -108,13 +109,13 @@ class Race:
         if all(each.requested in known or each.state is not State.REQUESTED for each in pending):
             return None
         locking = options_of("upsert", {**self.options, "hoodie.write.lock.wait_time_ms": "0"}).locking
-        with suppress(ConflictError), lock_table(self.history.table._context, locking):
+        with suppress(ConflictError), lock_table(context_of(self.history.table), locking):
             return True
         return False
 
     def _at_work(self) -> Beside:
         """Return drawstring at work: done by now, or waiting for Hudi."""
-        context = self.history.table._context
+        context = context_of(self.history.table)
         clock = NotingClock(context.clock)
         table = Table(replace(context, clock=clock))
         beside = Beside(lambda _: self.commit(table))

@@ -8,6 +8,7 @@ import pytest
 
 import drawstring
 from drawstring.formats.log_index import read_log_index
+from drawstring.testing import context_of
 from tests.support.histories import Case, History, row, write
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee
@@ -32,7 +33,7 @@ def indexed(path: str, case: Case) -> History:
 def told(table: drawstring.Table) -> list[bool]:
     """Tell of each log file whether it has an index."""
     logs = [log for each in table.inspect.files() for log in each.logs]
-    return [read_log_index(table._context.storage, log.status.path) is not None for log in logs]
+    return [read_log_index(context_of(table).storage, log.status.path) is not None for log in logs]
 
 
 @pytest.mark.parametrize("case", CASES)

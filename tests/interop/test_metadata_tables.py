@@ -17,6 +17,7 @@ from drawstring.model.files import parse_data_file
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.histories import Case, History, Model, Row, create, plain, row, table_of
 from tests.support.interop import hudi_writes
 from tests.support.referee import Referee
@@ -131,9 +132,9 @@ def changed(model: Model, operation: str, rows: list[Row]) -> Model:
 
 def die(history: History, rows: list[Row], changes: int) -> None:
     """Begin an upsert whose process dies after some changes of the storage; it may have committed."""
-    faulty = FaultyStorage(history.table._context.storage, changes)
+    faulty = FaultyStorage(context_of(history.table).storage, changes)
     with suppress(InjectedFault, DrawstringError):
-        Table(replace(history.table._context, storage=faulty)).upsert(
+        Table(replace(context_of(history.table), storage=faulty)).upsert(
             table_of(rows), options={**history.case.write_options, **EAGER}
         )
 

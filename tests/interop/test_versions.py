@@ -11,6 +11,7 @@ import pytest
 import drawstring
 from drawstring.config.table.properties import decode_properties
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.timeline import parse_instant
 from tests.support.histories import Case, History, create, plain, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
@@ -128,7 +129,7 @@ def test_a_changed_table_is_what_hudi_makes_of_it(
 
 def instants(table: Table) -> set[tuple[str, str, str]]:
     """Return the states of all instants but compactions, which each engine ran at its own time."""
-    names = (each.name for each in table._context.storage.list_files(table.config.timeline_folder))
+    names = (each.name for each in context_of(table).storage.list_files(table.config.timeline_folder))
     found = (parse_instant(name, table.config.layout) for name in names)
     planned = {each.requested for each in table.timeline.instants if each.action.value == "commit"}
     is_mor = table.config.is_merge_on_read

@@ -18,6 +18,7 @@ from drawstring.formats.parquet import RowGroups
 from drawstring.formats.parquet.row_group_copy import PatchedSink
 from drawstring.services import compaction_task
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import check_sorted, sorted_table
 from tests.support.tables import WITHOUT_SERVICES
@@ -65,7 +66,7 @@ def change(table: Table, ts: int, keys: list[int], deleted: Sequence[int] = ()) 
 def base_file(table: Table) -> pq.ParquetFile:
     (file_slice,) = table.inspect.files()
     assert not file_slice.logs
-    return pq.ParquetFile(table._context.storage.open(file_slice.base.status.path))
+    return pq.ParquetFile(context_of(table).storage.open(file_slice.base.status.path))
 
 
 def test_changes_of_the_newest_keys_leave_the_other_row_groups_as_they_are() -> None:

@@ -17,6 +17,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.filegroups.sorted_merge import SortedRun, in_few_windows, merge_by_fences
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import save_properties
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import BUCKET, LSM, check_sorted, drawn, keys_of_files, small_windows
@@ -28,7 +29,7 @@ REPEATED = [("a", 1), ("b", 3), ("b", 1), ("b", 2), ("c", 1), ("d", 2), ("d", 1)
 
 
 def stored_with_the_layout(table: Table) -> Table:
-    save_properties(table._context.storage, {**table.config.properties, **LSM}, SteppingClock())
+    save_properties(context_of(table).storage, {**table.config.properties, **LSM}, SteppingClock())
     return table
 
 
@@ -130,7 +131,7 @@ def test_a_clustering_gives_further_rows_of_a_key_a_file_of_their_own() -> None:
     assert held(table) == before
     for file_slice in table.inspect.files():
         assert file_slice.base is not None
-        with table._context.storage.open(file_slice.base.status.path) as file:
+        with context_of(table).storage.open(file_slice.base.status.path) as file:
             keys = pq.read_table(file, columns=["_hoodie_record_key"]).column(0).to_pylist()
         assert keys == sorted(set(keys))
 

@@ -8,6 +8,7 @@ import pytest
 
 from drawstring.schema.fields import META_COLUMNS
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.built_statistics import ENABLED, check, with_statistics
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.rows import rides
@@ -30,7 +31,7 @@ def assert_found(table: Table) -> None:
     """Check that skipping by statistics loses no row."""
     for condition in CONDITIONS:
         found = table.scan(where=condition).to_arrow()
-        unskipped = Table(table._context).scan().to_arrow()
+        unskipped = Table(context_of(table)).scan().to_arrow()
         plain = {"id": unskipped["id"].to_pylist(), "extra": unskipped["extra"].to_pylist()}
         python = condition.replace("is null", "is None").replace(" = ", " == ")
         python = python.replace("extra > 9", "extra is not None and extra > 9")
@@ -84,9 +85,9 @@ def test_no_file_of_before_is_read_for_it(monkeypatch: pytest.MonkeyPatch) -> No
     table = with_statistics(COW)
     rows = widened(table, [100, 104], [1, 2])
     others = {"p0", "p1", "p2", "p3"}.difference(rows["part"].to_pylist())
-    old = {each.path for path in others for each in table._context.storage.list_files(path)}
+    old = {each.path for path in others for each in context_of(table).storage.list_files(path)}
     opened: list[str] = []
-    storage = type(table._context.storage)
+    storage = type(context_of(table).storage)
     actual = storage.open
 
     def noted(self: object, path: str) -> pa.NativeFile:

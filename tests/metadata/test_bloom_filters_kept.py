@@ -12,6 +12,7 @@ from drawstring.metadata.partitions.bloom_filters import BLOOM_FILTERS, BloomFil
 from drawstring.metadata.partitions.maintainer import TableFacts
 from drawstring.storage import open_spec
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.golden import unpack
@@ -32,7 +33,7 @@ def play(table: drawstring.Table, history: History, steps: int) -> None:
 def with_filters(table_type: str, **how: object) -> Table:
     """Return a table with some commits, the last of which added the filters to its metadata table."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
-    table = Table(TableContext(created._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(created).storage, clock=SteppingClock(), uses_metadata=True))
     history = History(table, "SIMPLE", 1)
     table.upsert(history.rows(list(range(20)), True), options=QUIET)
     table.upsert(history.rows([1, 2], True), options=QUIET)
@@ -61,7 +62,7 @@ def test_filters_of_real_hudi_are_kept_over_a_life(name: str, tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["v8_mdt_cow", "v9_mdt_cow"])
 def test_built_anew_the_filters_are_those_of_real_hudi(name: str, tmp_path: Path) -> None:
     table = drawstring.open(unpack(name, tmp_path))
-    facts = TableFacts(open_spec(table._context.storage.spec), table.config, SteppingClock())
+    facts = TableFacts(open_spec(context_of(table).storage.spec), table.config, SteppingClock())
     built = BloomFilterMaintainer(memory_bytes=0).initial(facts)
     rows = [row for change in built.changes for row in change.rows.to_pylist()]
     contents = {row["key"]: row["BloomFilterMetadata"] for row in rows}

@@ -15,6 +15,7 @@ from drawstring.metadata.reader import DecodedRecordCache
 from drawstring.metadata.table import FILES, Kind, MetadataTable, open_metadata_table
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.metadata_tables import listed
 from tests.support.rows import rides
@@ -44,7 +45,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def made() -> Table:
-    storage = create(table_type=COW)._context.storage
+    storage = context_of(create(table_type=COW)).storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     for number in range(3):
         table.upsert(rides((f"k{number}", "rome", number, 1.0)))
@@ -53,12 +54,12 @@ def made() -> Table:
 
 def test_each_file_of_the_list_is_decoded_once(decoded: list[int]) -> None:
     table = made()
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     decoded.clear()
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     assert decoded == []
     table.upsert(rides(("next", "rome", 9, 1.0)))
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     assert decoded == []  # it wrote the file itself
 
 
@@ -66,7 +67,7 @@ def test_what_was_written_is_remembered_as_what_is_read(monkeypatch: pytest.Monk
     table = made()
     table.delete_partition("rome")
     table.services.clean(options={"hoodie.clean.commits.retained": "1"})
-    context = table._context
+    context = context_of(table)
     metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
     (files,) = metadata.slices(FILES)
     remembered = reader.read_rows(metadata, files, Kind.FILES)
@@ -93,13 +94,13 @@ def test_between_two_commits_only_the_log_file_of_the_last_one_is_merged(
         table.upsert(rides((f"more{number}", "rome", number, 1.0)))
         merged.clear()
         for _ in range(2):
-            assert set(listed(table)) == set(data_files(table._context.storage))
+            assert set(listed(table)) == set(data_files(context_of(table).storage))
         assert merged == [1]
 
 
 def test_what_is_remembered_is_looked_up_as_what_is_read() -> None:
     table = made()
-    context = table._context
+    context = context_of(table)
     metadata = open_metadata_table(context.storage, table.config, table.timeline, context.clock)
     for names in (["rome"], ["rome", "nowhere"], ["nowhere"]):
         found = records(metadata, FILES, names)

@@ -13,6 +13,7 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.partitions.expression_index import SETTINGS
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.expression_indexes import built, kept, without_origin
 from tests.support.golden import unpack
@@ -70,7 +71,7 @@ def test_indexes_of_real_hudi_are_kept_over_a_life(name: str, tmp_path: Path) ->
 def with_indexes(table_type: str, version: int = 9) -> Table:
     """Return a table with some commits and expression indexes."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", version=version)
-    table = Table(TableContext(created._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(created).storage, clock=SteppingClock(), uses_metadata=True))
     history = History(table, "SIMPLE", 1)
     table.upsert(history.rows(list(range(20)), True), options=QUIET)
     table.upsert(history.rows([1, 2, 30], True), options=QUIET)
@@ -150,7 +151,7 @@ CONDITIONS = [
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_queries_find_the_same_rows_with_and_without_the_indexes(table_type: str) -> None:
     table = with_indexes(table_type)
-    plain = Table(TableContext(table._context.storage, clock=SteppingClock()))
+    plain = Table(TableContext(context_of(table).storage, clock=SteppingClock()))
     history = History(table, "SIMPLE", 9)
     skipped: set[str] = set()
     for _ in range(scaled_steps(12)):

@@ -12,6 +12,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.copies import copied
@@ -67,7 +68,7 @@ def made(table_type: str, *, with_index: bool, commits: int) -> Table:
     By type of the table, the log files of its metadata table are native or not.
     """
     version = 10 if table_type == MOR else 9
-    table = opened(create(table_type=table_type, version=version)._context.storage, START_MS - HOUR_MS)
+    table = opened(context_of(create(table_type=table_type, version=version)).storage, START_MS - HOUR_MS)
     table.upsert(ROWS, options=QUIET)
     for number in range(commits):
         row = rides(("c", "rome", 1, float(number)), (f"more{number}", "rome", 1, 1.0))
@@ -105,7 +106,7 @@ def test_whatever_step_a_writer_dies_at_the_indexes_know_all_records(
     table_type: str, operation: str, with_index: bool, commits: int
 ) -> None:
     table = made(table_type, with_index=with_index, commits=commits)
-    files, before = files_of(table._context.storage), held(table)
+    files, before = files_of(context_of(table).storage), held(table)
     OPERATIONS[operation](table)
     after = held(table)
     for steps in range(0, STEPS_MAX, 2 if stride() == 1 else 3 * stride()):

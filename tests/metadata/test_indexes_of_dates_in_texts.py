@@ -12,6 +12,7 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import UnsupportedError
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.expression_indexes import built, kept
 from tests.support.index_histories import QUIET
@@ -44,7 +45,7 @@ CONDITIONS = [
 def with_indexes(table_type: str) -> Table:
     """Return an empty table with all indexes."""
     made = create(SCHEMA, table_type=table_type, partition_by=None, ordering="ts")
-    table = Table(TableContext(made._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(made).storage, clock=SteppingClock(), uses_metadata=True))
     table.upsert(rows([0], 1), options=GROUPS)
     for name, (using, options) in INDEXES.items():
         table.indexes.create(name, "day", using=using, options=options)
@@ -61,7 +62,7 @@ def rows(ids: list[int], month: int, *others: str | None) -> pa.Table:
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_indexes_of_dates_in_texts_are_kept_and_asked(table_type: str) -> None:
     table = with_indexes(table_type)
-    plain = Table(TableContext(table._context.storage, clock=SteppingClock()))
+    plain = Table(TableContext(context_of(table).storage, clock=SteppingClock()))
     picked, skipped = random.Random(3), set()
     for month in (2, 3):
         table.upsert(rows(list(range(month * 10, month * 10 + 4)), month), options=GROUPS)

@@ -14,6 +14,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row, rows_of
@@ -28,7 +29,7 @@ TIMELINE = ".hoodie/metadata/.hoodie/timeline/"
 
 
 def kept(table: Table) -> Table:
-    return Table(replace(table._context, uses_metadata=True))
+    return Table(replace(context_of(table), uses_metadata=True))
 
 
 def written(times: int) -> Table:
@@ -77,20 +78,20 @@ def test_a_list_that_lost_a_file_is_not_used(
     writes: int, extension: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = written(writes)
-    storage = table._context.storage
+    storage = context_of(table).storage
     files = [each.path for each in storage.list_files(".hoodie/metadata/files") if extension in each.name]
     newest = max(files, key=lambda path: path.rpartition("_")[2] if extension == ".hfile" else path)
     rows = held(table)
     storage.delete([newest])
     caplog.clear()
     assert held(table) == rows
-    assert held(Table(table._context)) == rows
+    assert held(Table(context_of(table))) == rows
     assert caplog.text.count("The storage is listed instead of the metadata table") == 1
 
 
 def test_lost_files_are_no_fault_of_the_metadata_table() -> None:
     table = written(1)
-    storage = table._context.storage
+    storage = context_of(table).storage
     base = next(found for each in storage.list_files("rome") if (found := BaseFile.parse(each)))
     storage.delete([base.status.path])
     assert {each.check for each in problems(table) if each.path == base.status.path} == {"missing"}
@@ -99,7 +100,7 @@ def test_lost_files_are_no_fault_of_the_metadata_table() -> None:
 
 def test_files_of_a_wrong_size_and_of_no_commit_are_no_fault_of_the_metadata_table() -> None:
     table = written(1)
-    storage = table._context.storage
+    storage = context_of(table).storage
     base = next(found for each in storage.list_files("rome") if (found := BaseFile.parse(each)))
     orphan = f"rome/{base.file_id}_7-7-7_{base.instant}.parquet"
     storage.put(orphan, storage.read(base.status.path))
@@ -112,7 +113,7 @@ def test_files_of_a_wrong_size_and_of_no_commit_are_no_fault_of_the_metadata_tab
 def test_the_list_is_not_built_while_a_file_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     table = create(table_type=COW)
     table.upsert(rides(*ROWS), options={"hoodie.metadata.enable": "false"})
-    storage = table._context.storage
+    storage = context_of(table).storage
     storage.delete([each.path for each in storage.list_files("rome") if BaseFile.parse(each)])
     kept(table).upsert(rides(("c", "oslo", 2, 2.0)))
     assert table.config.metadata_partitions == ()
@@ -134,7 +135,7 @@ def test_what_archiving_would_move_is_what_it_moves() -> None:
 
 
 def test_a_delta_commit_that_lost_its_log_file_in_a_power_cut_is_made_again() -> None:
-    files = files_of(written(3)._context.storage)
+    files = files_of(context_of(written(3)).storage)
     for steps in range(1, STEPS_MAX):
         storage = stored(files)
         with suppress(InjectedFault):
@@ -162,7 +163,7 @@ def test_a_savepoint_whose_process_died_keeps_no_list_from_being_made(version: i
     table = create(table_type=COW, version=version)
     off = {**WITHOUT_SERVICES, "hoodie.metadata.enable": "false"}
     first = table.upsert(rides(*ROWS), options=off)
-    context = table._context
+    context = context_of(table)
     store = TimelineStore(context.storage, table.config, context.clock)
     store.start(Instant(first.instant, Action.SAVEPOINT, State.REQUESTED))
     table.upsert(rides(*ROWS), options=off)  # whoever writes next bars the savepoint
@@ -174,9 +175,9 @@ def test_a_savepoint_whose_process_died_keeps_no_list_from_being_made(version: i
 
 def test_an_index_whose_build_died_twice_keeps_no_list_from_being_made_again() -> None:
     table = written(2)
-    storage = table._context.storage
+    storage = context_of(table).storage
     requested = table.indexes.schedule("column_stats")
-    store = TimelineStore(storage, table.config, table._context.clock)
+    store = TimelineStore(storage, table.config, context_of(table).clock)
     inflight = store.start(Instant(requested, Action.INDEXING, State.REQUESTED))
     store.fence(inflight)  # the second process
     storage.delete_tree(".hoodie/metadata")
@@ -190,7 +191,7 @@ def test_an_index_whose_build_died_twice_keeps_no_list_from_being_made_again() -
 @pytest.mark.parametrize("version", [6, 9, 10])
 def test_a_list_is_whole_that_a_machine_makes_whose_clock_is_behind(version: int) -> None:
     table = create(table_type=COW, version=version)
-    storage = table._context.storage
+    storage = context_of(table).storage
     for _ in range(2):
         ahead = Table(TableContext(storage, clock=SteppingClock(START_MS + HOUR_MS)))
         ahead.upsert(rides(*ROWS), options={**WITHOUT_SERVICES, "hoodie.metadata.enable": "false"})

@@ -20,6 +20,7 @@ from drawstring.model.instant import Action, State
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
@@ -49,7 +50,7 @@ def opened(storage: Storage, start_ms: int = START_MS) -> Table:
 @copied
 def indexed(table_type: str, version: int) -> Table:
     """Return a table with every kind of partition in its metadata table."""
-    table = opened(create(table_type=table_type, version=version)._context.storage)
+    table = opened(context_of(create(table_type=table_type, version=version)).storage)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0), ("c", "bern", 1, 1.0)), options=INDEXED)
     for name in ("bloom_filters", "column_stats"):
         if name not in table.config.metadata_partitions:
@@ -70,11 +71,13 @@ def change(table: Table, ts: int) -> None:
 
 
 def metadata_of(table: Table) -> MetadataTable:
-    return open_metadata_table(table._context.storage, table.config, table.timeline, table._context.clock)
+    return open_metadata_table(
+        context_of(table).storage, table.config, table.timeline, context_of(table).clock
+    )
 
 
 def writer_of(table: Table) -> MetadataWriter:
-    return MetadataWriter.of(table._context.storage, table._context.clock, SystemIds())
+    return MetadataWriter.of(context_of(table).storage, context_of(table).clock, SystemIds())
 
 
 def compact_now(table: Table) -> str | None:
@@ -131,7 +134,7 @@ def test_records_are_the_same_before_and_after_and_in_the_base_files_of_a_compac
 
 @pytest.mark.parametrize("version", [6, 9])
 def test_writes_compact_log_files_when_asked_to(version: int) -> None:
-    table = opened(create(table_type=COW, version=version)._context.storage)
+    table = opened(context_of(create(table_type=COW, version=version)).storage)
     for ts in range(8):
         table.upsert(rides(("a", "rome", ts, 1.0), (f"k{ts}", "oslo", ts, 1.0)), options={**SELDOM, **OFTEN})
     metadata = metadata_of(table)
@@ -146,12 +149,12 @@ def test_writes_compact_log_files_when_asked_to(version: int) -> None:
     assert (operation.partition, len(operation.log_files)) == ("files", 3)
     assert runs(table)["files-0000-0"] < 4
     assert (len(held(table)), problems(table)) == (9, [])
-    rows = held(opened(table._context.storage))
-    assert rows == held(Table(TableContext(table._context.storage, uses_metadata=False)))
+    rows = held(opened(context_of(table).storage))
+    assert rows == held(Table(TableContext(context_of(table).storage, uses_metadata=False)))
 
 
 def test_without_the_option_log_files_stay_and_the_number_of_delta_commits_decides() -> None:
-    table = opened(create(table_type=COW)._context.storage)
+    table = opened(context_of(create(table_type=COW)).storage)
     few = {**SELDOM, "hoodie.metadata.compact.max.delta.commits": "4"}
     for ts in range(4):
         table.upsert(rides(("a", "rome", ts, 1.0)), options=SELDOM)
@@ -172,7 +175,7 @@ def test_it_waits_while_the_instant_of_a_delta_commit_is_pending() -> None:
 
 
 def test_a_compaction_of_version_6_that_waits_for_long_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    table = opened(create(table_type=MOR, version=6)._context.storage)
+    table = opened(context_of(create(table_type=MOR, version=6)).storage)
     often = {**SELDOM, "hoodie.metadata.compact.max.delta.commits": "2"}
     waiting = {**often, "hoodie.metadata.max.deltacommits.when_pending": "6"}
     for ts in range(2):
@@ -193,9 +196,9 @@ def test_a_compaction_of_version_6_that_waits_for_long_is_told_once(caplog: pyte
 def test_few_log_files_stay_as_they_are() -> None:
     table = indexed(COW, 9)
     change(table, 10)
-    before = files_of(table._context.storage)
+    before = files_of(context_of(table).storage)
     assert compact_logs_now(table, blocks=30) is None
-    assert files_of(table._context.storage) == before
+    assert files_of(context_of(table).storage) == before
 
 
 def test_large_log_files_are_written_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,12 +216,12 @@ def test_large_log_files_are_written_in_several_blocks(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("version", [6, 9])
 @pytest.mark.scaled
 def test_whatever_step_a_writer_dies_at_no_record_is_lost(version: int) -> None:
-    table = opened(create(table_type=COW, version=version)._context.storage, START_MS - HOUR_MS)
+    table = opened(context_of(create(table_type=COW, version=version)).storage, START_MS - HOUR_MS)
     options = {**INDEXED, **OFTEN}
     row = rides(("a", "rome", 5, 5.0), ("new", "oslo", 5, 5.0))
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=options)
     while True:
-        files, before = files_of(table._context.storage), held(table)
+        files, before = files_of(context_of(table).storage), held(table)
         table.upsert(row, options=options)
         if runs(table)["files-0000-0"] == 1:  # this write compacted the log files
             break

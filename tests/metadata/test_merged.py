@@ -25,6 +25,7 @@ from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import rides
 from tests.support.tables import create
@@ -36,7 +37,7 @@ COLUMNS = record_schema(Kind.RECORD_INDEX).names
 
 def indexed(count: int) -> tuple[Table, MetadataWriter]:
     """Return a table of so many keys with a record index, and what adds to its metadata table."""
-    storage = create()._context.storage
+    storage = context_of(create()).storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     table.upsert(rides(("first", "a", 1, 1.0)), options=QUIET)
     table.upsert(rides(*((f"k{number:06}", "a", 1, 1.0) for number in range(count))), options=QUIET)
@@ -44,7 +45,9 @@ def indexed(count: int) -> tuple[Table, MetadataWriter]:
 
 
 def opened(table: Table) -> MetadataTable:
-    return open_metadata_table(table._context.storage, table.config, table.timeline, table._context.clock)
+    return open_metadata_table(
+        context_of(table).storage, table.config, table.timeline, context_of(table).clock
+    )
 
 
 def locations(keys: Sequence[str], file_id: str) -> pa.Table:
@@ -146,7 +149,7 @@ def test_a_compaction_holds_a_few_windows_however_many_keys_there_are(
 
 
 def test_a_record_index_is_built_from_disk_where_its_keys_do_not_fit_into_memory() -> None:
-    storage = create()._context.storage
+    storage = context_of(create()).storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     table.upsert(rides(*((f"k{number}", f"city{number % 3}", 1, 1.0) for number in range(500))))
     table.upsert(rides(("k0", "another", 1, 1.0)))  # the same key in two partitions

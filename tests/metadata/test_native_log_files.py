@@ -25,6 +25,7 @@ from drawstring.model.files import LogFile, NativeLog
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import load_config
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
@@ -55,7 +56,7 @@ KEYS = ("\U0001f600", "\ufffd", "ä", "a")
 def made(version: int = 10, **properties: str) -> Table:
     """A table with a record index of ten file groups, to which records were added, and that lost some."""
     table = create(table_type=MOR, version=version, properties=properties)
-    table = Table(replace(table._context, uses_metadata=True))
+    table = Table(replace(context_of(table), uses_metadata=True))
     table.upsert(rides(("b", "rome", 1, 1.0), ("c", "oslo", 1, 1.0)), options=SELDOM)
     table.indexes.create("record_index")
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in KEYS)), options=INDEXED)
@@ -64,17 +65,19 @@ def made(version: int = 10, **properties: str) -> Table:
 
 
 def metadata_of(table: Table) -> MetadataTable:
-    return open_metadata_table(table._context.storage, table.config, table.timeline, table._context.clock)
+    return open_metadata_table(
+        context_of(table).storage, table.config, table.timeline, context_of(table).clock
+    )
 
 
 def logs_in(table: Table, partition: str) -> list[LogFile]:
     """The log files of a partition of the metadata table, in the order of merging."""
-    found = map(LogFile.parse, table._context.storage.list_files(f"{METADATA}/{partition}"))
+    found = map(LogFile.parse, context_of(table).storage.list_files(f"{METADATA}/{partition}"))
     return sorted((each for each in found if each is not None), key=lambda log: (log.file_id, log.order))
 
 
 def hfile(table: Table, log: LogFile) -> HFileReader:
-    content = table._context.storage.read(log.status.path)
+    content = context_of(table).storage.read(log.status.path)
     return HFileReader(pa.BufferReader(content), len(content))
 
 
@@ -89,7 +92,7 @@ def footer(reader: HFileReader) -> dict[str, str]:
 
 def by_listing(table: Table) -> list[Any]:
     """The rows of a table as the storage lists it."""
-    return held(Table(replace(table._context, uses_metadata=False)))
+    return held(Table(replace(context_of(table), uses_metadata=False)))
 
 
 def check(table: Table, rows: list[Any]) -> None:
@@ -169,7 +172,7 @@ def as_version_10(storage: Storage) -> None:
 
 def test_inline_log_files_of_before_an_upgrade_and_native_ones_are_in_one_slice() -> None:
     table = made(9)
-    as_version_10(table._context.storage)
+    as_version_10(context_of(table).storage)
     assert table.config.version == 10
     table.upsert(rides(("b", "rome", 5, 5.0), ("c", "oslo", 5, 5.0)), options=INDEXED)
     table.delete(rides(("ä", "rome", 6, 0.0)), options=INDEXED)
@@ -187,7 +190,7 @@ def test_inline_log_files_of_before_an_upgrade_and_native_ones_are_in_one_slice(
 
 
 def compact_logs_now(table: Table) -> str:
-    writer = MetadataWriter.of(table._context.storage, table._context.clock, table._context.ids)
+    writer = MetadataWriter.of(context_of(table).storage, context_of(table).clock, context_of(table).ids)
     done = compact_logs(writer, metadata_of(table), table.timeline, 2, lambda: None)
     assert done
     return done
@@ -220,7 +223,7 @@ def test_a_log_compaction_makes_one_file_of_removals_and_one_of_all_records(
 
 @pytest.mark.scaled
 def test_no_native_file_of_a_dead_writer_stays() -> None:
-    files = files_of(made()._context.storage)
+    files = files_of(context_of(made()).storage)
     for steps in range(1, STEPS_MAX, 2 * stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
@@ -256,7 +259,7 @@ def test_a_change_of_the_version_leaves_no_native_file_to_older_readers() -> Non
     rows = held(table)
     assert table.versions.downgrade(9)
     table.upsert(rides(("ä", "rome", 9, 9.0)), options=SELDOM)
-    names = [each.name for each in table._context.storage.list_tree(METADATA)]
+    names = [each.name for each in context_of(table).storage.list_tree(METADATA)]
     assert not [each for each in names if each.endswith((".log.hfile", ".deletes.hfile"))]
     assert any(".log.1_" in each for each in names)
     assert table.versions.upgrade(10)
@@ -282,14 +285,14 @@ def made_native(storage: Storage, folder: str) -> int:
 
 def test_files_whose_entries_are_those_of_a_base_file_are_read() -> None:
     table = create(table_type=MOR, version=9)
-    table = Table(replace(table._context, uses_metadata=True))
+    table = Table(replace(context_of(table), uses_metadata=True))
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=SELDOM)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=SELDOM)
     rows, paths = held(table), listed(table)
     assert len(paths) == 3
-    assert made_native(table._context.storage, f"{METADATA}/files") > 0
+    assert made_native(context_of(table).storage, f"{METADATA}/files") > 0
 
-    table = Table(replace(table._context))
+    table = Table(replace(context_of(table)))
     assert listed(table) == paths
     assert held(table) == rows
     table.upsert(rides(("b", "oslo", 3, 3.0)), options=SELDOM)

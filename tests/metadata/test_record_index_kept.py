@@ -14,6 +14,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata.reader import SliceRows
 from drawstring.metadata.record_index import RecordIndex
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, SCHEMA, History
@@ -59,7 +60,7 @@ def test_an_index_built_for_a_table_is_right_after_each_step_of_any_history(
     table_type: str, index: str, version: int, seed: int
 ) -> None:
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", version=version)
-    storage = created._context.storage
+    storage = context_of(created).storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     history = History(table, "SIMPLE", seed)
     table.upsert(history.rows(list(range(20)), True), options=QUIET)
@@ -81,7 +82,7 @@ def test_an_index_built_for_a_table_is_right_after_each_step_of_any_history(
 def test_an_option_builds_the_index_whatever_index_writes_look_keys_up_in(
     table_type: str, key: str, is_partitioned: bool
 ) -> None:
-    storage = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts")._context.storage
+    storage = context_of(create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts")).storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     lookup = "SIMPLE" if is_partitioned else "GLOBAL_SIMPLE"
     history = History(table, lookup, 1)
@@ -105,7 +106,7 @@ def test_a_restore_builds_the_index_again(tmp_path: Path) -> None:
 
 
 def test_the_keys_of_all_log_files_are_looked_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = create(table_type=MOR)._context.storage
+    storage = context_of(create(table_type=MOR)).storage
     table = Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True))
     options = QUIET | {"hoodie.index.type": "RECORD_INDEX"}
     rows = [(f"k{number}", f"city{number % 6}", 1, 1.0) for number in range(60)]
@@ -126,7 +127,7 @@ def test_the_keys_of_all_log_files_are_looked_up_at_once(monkeypatch: pytest.Mon
 def test_a_small_index_is_decoded_once_and_what_others_add_to_it_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    storage = create(table_type=MOR)._context.storage
+    storage = context_of(create(table_type=MOR)).storage
     options = QUIET | {"hoodie.index.type": "RECORD_INDEX"}
     ours, theirs = (Table(TableContext(storage, clock=SteppingClock(), uses_metadata=True)) for _ in range(2))
     rows = [(f"k{number}", "rome", 1, 1.0) for number in range(60)]

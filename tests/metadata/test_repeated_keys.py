@@ -17,6 +17,7 @@ from drawstring.services import indexing
 from drawstring.services import validate as validation
 from drawstring.services.validation import repair
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.rows import rides
 from tests.support.tables import BUCKETS, NEW_FILE_GROUPS, create, table_types
 
@@ -100,7 +101,7 @@ def test_validation_finds_the_keys_that_another_engine_did_not_note() -> None:
     table = create()
     table.upsert(rides(ROME), options=GLOBAL)
     table.upsert(rides(OSLO))
-    storage = table._context.storage
+    storage = context_of(table).storage
     defined = definitions(storage)["record_index"]
     define(storage, {**defined, "indexOptions": {"isPartitioned": "false"}})
     assert cities(table) == ["oslo"]
@@ -182,7 +183,7 @@ def test_what_is_written_while_an_index_is_built_decides_whether_it_is_used(
 def test_damaged_definitions_are_done_without_reported_and_repaired() -> None:
     table = create()
     table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)), options=GLOBAL)
-    table._context.storage.put(".hoodie/.index_defs/index.json", b"{")
+    context_of(table).storage.put(".hoodie/.index_defs/index.json", b"{")
     assert (cities(table), is_looked_up(table)) == (["rome"], False)
     assert [each.remedy for each in table.services.validate().findings] == [Remedy.METADATA]
     table.services.repair(apply=True)
@@ -277,7 +278,7 @@ def test_a_repair_reads_indexes_and_keys_while_others_write(
 ) -> None:
     table = with_surplus_deleted()
     other, waits_not = (
-        drawstring.open(table._context.storage.spec.uri),
+        drawstring.open(context_of(table).storage.spec.uri),
         {"hoodie.write.lock.wait_time_ms": "0"},
     )
 
@@ -347,7 +348,7 @@ def test_a_write_by_a_record_index_with_damaged_definitions_reads_the_files(
 ) -> None:
     table = create(properties={"hoodie.index.type": "RECORD_INDEX"}, table_type=table_type)
     table.upsert(rides(ROME, ("a", "pisa", 1, 1.0)))
-    table._context.storage.put(".hoodie/.index_defs/index.json", b"{")
+    context_of(table).storage.put(".hoodie/.index_defs/index.json", b"{")
     table.upsert(rides(("k", "rome", 2, 2.0), ("b", "pisa", 1, 1.0)))
     assert any("files of the table are read instead" in each for each in caplog.messages)
     assert any("index.json" in each and "drawstring repair" in each for each in caplog.messages)

@@ -15,6 +15,7 @@ from drawstring.metadata.partitions.secondary_index import SecondaryIndexMaintai
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import load_facts
 from drawstring.storage import open_spec
+from drawstring.testing import context_of
 from tests.support.golden import unpack
 from tests.support.index_histories import QUIET, History
 from tests.support.secondary_indexes import indexed_values, misplaced, stored_values
@@ -31,7 +32,7 @@ def check(table: drawstring.Table, partition: str = BY_NAME, column: str = "name
 @pytest.mark.parametrize("name", GOLDEN)
 def test_built_anew_the_index_is_that_of_real_hudi(name: str, tmp_path: Path) -> None:
     table = drawstring.open(unpack(name, tmp_path))
-    storage = open_spec(table._context.storage.spec)
+    storage = open_spec(context_of(table).storage.spec)
     facts = TableFacts(storage, table.config, SteppingClock())
     built = SecondaryIndexMaintainer(BY_NAME, memory_bytes=0).initial(facts)
     found = {change.file_id: change.rows for change in built.changes}

@@ -14,6 +14,7 @@ from drawstring.metadata.table import open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.instant import Action, Instant
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.tables import store_of
 
 ROWS = pa.table({"id": pa.array([1, 2])})
@@ -30,7 +31,7 @@ def begun(path: Path, **options: str) -> tuple[Table, Instant]:
 
 def test_it_is_not_built_while_another_process_may_complete_a_commit(tmp_path: Path) -> None:
     table, pending = begun(tmp_path, **{"hoodie.metadata.enable": "false"})
-    storage, store = table._context.storage, store_of(table)
+    storage, store = context_of(table).storage, store_of(table)
     assert can_build(storage, table.config, store.load(), None)
     store.announce(pending)
     assert not can_build(storage, table.config, store.load(), None)
@@ -39,7 +40,7 @@ def test_it_is_not_built_while_another_process_may_complete_a_commit(tmp_path: P
 
 def test_it_is_not_compacted_while_a_delta_commit_may_complete_at_an_earlier_time(tmp_path: Path) -> None:
     table, pending = begun(tmp_path)
-    storage, timeline = table._context.storage, store_of(table).load()
+    storage, timeline = context_of(table).storage, store_of(table).load()
 
     def waits() -> bool:
         metadata = open_metadata_table(storage, table.config, timeline, SystemClock())

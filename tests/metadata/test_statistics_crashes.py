@@ -13,6 +13,7 @@ from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, P
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
 from tests.support.copies import copied
@@ -43,7 +44,7 @@ def made(table_type: str, *, with_statistics: bool) -> Table:
     By type of the table, the log files of its metadata table are native or not.
     """
     version = 10 if table_type == MOR else 9
-    table = opened(create(table_type=table_type, version=version)._context.storage, START_MS - HOUR_MS)
+    table = opened(context_of(create(table_type=table_type, version=version)).storage, START_MS - HOUR_MS)
     options = STATISTICS if with_statistics else QUIET
     table.upsert(ROWS, options=options)
     table.upsert(rides(("c", "rome", 1, 2.0)), options=options)
@@ -71,7 +72,7 @@ def test_whatever_step_a_writer_dies_at_the_statistics_are_those_of_the_files(
     table_type: str, operation: str, with_statistics: bool
 ) -> None:
     table = made(table_type, with_statistics=with_statistics)
-    files, before = files_of(table._context.storage), str(held(table))
+    files, before = files_of(context_of(table).storage), str(held(table))
     OPERATIONS[operation](table)
     after = str(held(table))
     for steps in range(1, STEPS_MAX, 3 * stride()):

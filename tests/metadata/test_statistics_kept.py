@@ -13,6 +13,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata.partitions import column_stats
 from drawstring.metadata.partitions.column_stats import INDEXED_META, ColumnStatsMaintainer, ReadSummaries
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import ENABLED, Records, built, check, kept, with_statistics
 from tests.support.golden import unpack
@@ -70,7 +71,7 @@ def test_a_file_of_deletes_has_statistics_without_values() -> None:
 
 def test_a_write_adds_the_statistics_that_it_asks_for() -> None:
     table = create(SCHEMA, partition_by="part", ordering="ts")
-    table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(table).storage, clock=SteppingClock(), uses_metadata=True))
     rows = History(table, "SIMPLE", 1).rows(list(range(20)), True)
     some = {
         "hoodie.metadata.index.column.stats.column.list": "price,name,_hoodie_file_name,nothing",
@@ -94,7 +95,7 @@ def test_no_log_file_is_read_for_its_statistics(log_format: str, monkeypatch: py
         [*SCHEMA, ("at", pa.struct([("x", pa.float64()), ("when", pa.timestamp("us", "UTC"))]))]
     )
     table = create(schema, table_type=MOR, partition_by="part", ordering="ts")
-    table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(table).storage, clock=SteppingClock(), uses_metadata=True))
     history = History(table, "SIMPLE", 1)
     at = [{"x": nan, "when": 5}, None, {"x": None, "when": None}, {"x": -0.0, "when": 7}]
     first = history.rows([1, 2, 3, 4], True)
@@ -120,7 +121,7 @@ def test_no_log_file_is_read_for_its_statistics(log_format: str, monkeypatch: py
 
 def test_the_first_columns_get_statistics() -> None:
     table = create(SCHEMA, partition_by=(), ordering="ts")
-    table = Table(TableContext(table._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(table).storage, clock=SteppingClock(), uses_metadata=True))
     few = {"hoodie.metadata.index.column.stats.max.columns.to.index": "2"}
     table.upsert(History(table, "SIMPLE", 1).rows([1, 2], True), options=QUIET | ENABLED | few)
     assert {*table.config.metadata_partitions} == {"column_stats", "files"}  # it has no partitions

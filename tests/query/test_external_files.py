@@ -14,6 +14,7 @@ from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import load_config, save_properties
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import SCHEMA, rides
@@ -33,8 +34,8 @@ def table_with_registered_file(root: Path, table_type: str, version: int, *, is_
     table = drawstring.create(
         root, SCHEMA, record_key="id", partition_by="city", table_type=table_type, version=version
     )
-    storage, config = table._context.storage, table.config
-    store = TimelineStore(storage, config, table._context.clock)
+    storage, config = context_of(table).storage, table.config
+    store = TimelineStore(storage, config, context_of(table).clock)
     storage.put("rome/part-0.parquet", b"PAR1")
     if is_listed:
         storage.put("rome/.hoodie_partition_metadata", b"partitionDepth=1\n")
@@ -43,7 +44,7 @@ def table_with_registered_file(root: Path, table_type: str, version: int, *, is_
     stat = WriteStat("rome", "part-0.parquet", path, size_bytes=4)
     store.complete(started, encode_commit(CommitMetadata((stat,)), config.layout, replace=True))
     metadata = {"hoodie.table.metadata.partitions": "files"}
-    save_properties(storage, {**load_config(storage).properties, **metadata}, table._context.clock)
+    save_properties(storage, {**load_config(storage).properties, **metadata}, context_of(table).clock)
     storage.put(".hoodie/metadata/.hoodie/hoodie.properties", b"hoodie.table.name=files\n")
     return drawstring.open(root)
 

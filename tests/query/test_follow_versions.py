@@ -10,6 +10,7 @@ import pytest
 from drawstring.query.stream import START, FollowSpec, batch_scan, next_position, position_from
 from drawstring.query.table_state import load_facts
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.timeline import epoch_ms_of, instant_time
 from tests.support.rows import rides
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
@@ -84,11 +85,11 @@ def test_each_commit_is_handed_out_once_whatever_the_clock_of_the_storage_says(
         near_ms = epoch_ms_of((following if is_next else this).requested, zone)
         assert near_ms is not None
         path = f".hoodie/{this.requested}.{this.action}"
-        table._context.storage.set_modified(path, near_ms + later_ms)
+        context_of(table).storage.set_modified(path, near_ms + later_ms)
     last_ms = epoch_ms_of(writes[-1].requested, zone)
     assert last_ms is not None
     after_all = f".hoodie/{writes[-1].requested}.{writes[-1].action}"
-    table._context.storage.set_modified(after_all, last_ms + 10)  # fast machines complete it within 5 ms
+    context_of(table).storage.set_modified(after_all, last_ms + 10)  # fast machines complete it within 5 ms
     positions = [followed(table, None, seen)[1] for seen in (1, 2, 3, 4)]
     table.versions.upgrade(9)
     upgraded = table.timeline.writes()[:4]
@@ -119,7 +120,7 @@ def test_a_commit_that_completed_before_an_earlier_one_is_not_lost_by_the_upgrad
     """Two writers at once: the first to begin is the last to end."""
     table = create(version=6)
     write(table, 0, 1, 2)
-    storage, (_, first, second) = table._context.storage, table.timeline.writes()
+    storage, (_, first, second) = context_of(table).storage, table.timeline.writes()
     zone = table.config.timezone
     late_ms = epoch_ms_of(second.requested, zone)
     assert late_ms is not None
@@ -151,7 +152,7 @@ def test_after_the_first_batch_of_the_new_version_a_position_is_as_any_other() -
     last = table.timeline.writes()[-2].completed
     assert (keys, json.loads(position or "")) == (["k2"], {"version": 1, "time": last})
     assert followed(table, position)[0] == ["k3"]
-    facts = load_facts(table._context.storage, table._context.clock)
+    facts = load_facts(context_of(table).storage, context_of(table).clock)
     ends = [position_from(facts, each) for each in (before, position)]
     again = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()
     assert again.column("id").to_pylist() == ["k2"], "planned again from what was stored"
@@ -165,7 +166,7 @@ def test_a_batch_that_is_planned_again_after_the_upgrade_has_the_same_rows(*, is
     _, start = followed(table, None, 1)
     _, end = followed(table, None, 3)
     table.versions.upgrade(9)
-    facts = load_facts(table._context.storage, table._context.clock)
+    facts = load_facts(context_of(table).storage, context_of(table).clock)
     ends = [position_from(facts, as_stored_before(each) if is_old else each) for each in (start, end)]
     rows = batch_scan(facts, ends[0], ends[1], FollowSpec()).to_arrow()
     assert sorted(rows.column("id").to_pylist()) == ["k1", "k2"]

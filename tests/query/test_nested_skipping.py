@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.seeds import scaled_steps
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create
 
@@ -70,7 +71,7 @@ def found(table: Table, where: str) -> list[str]:
 @pytest.mark.scaled
 def test_conditions_on_fields_of_structs_change_no_rows(table: Table) -> None:
     chance, count = random.Random(5), scaled_steps(20)
-    whole, skipped = Table(replace(table._context, skips_data=False)), 0
+    whole, skipped = Table(replace(context_of(table), skips_data=False)), 0
     for _ in range(count):
         compare, number = chance.choice(["=", "<", "<=", ">", "<>"]), chance.choice([0, 104, 205, 400, 780])
         terms = [

@@ -15,6 +15,7 @@ from drawstring.model.instant import time_of
 from drawstring.query.scan import Scan
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.combinations import others_long
 from tests.support.concurrent_changes import Race, Raced, races
 from tests.support.concurrent_writers import (
@@ -264,8 +265,10 @@ def test_a_file_that_is_lost_is_told_from_one_that_was_cleaned() -> None:
     table.insert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=ONLY_THE_WRITE)
     scan = table.scan()
     scan.tasks()
-    lost = [each.path for each in table._context.storage.list_files("rome") if each.name.endswith(".parquet")]
-    table._context.storage.delete(lost)
+    lost = [
+        each.path for each in context_of(table).storage.list_files("rome") if each.name.endswith(".parquet")
+    ]
+    context_of(table).storage.delete(lost)
     with pytest.raises(CorruptTableError, match="missing") as caught:
         scan.to_arrow()
     assert caught.value.path == lost[0]

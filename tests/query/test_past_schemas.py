@@ -11,6 +11,7 @@ import drawstring
 from drawstring.base.errors import UnavailableError
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.schema import loaded_history
 from tests.support.tables import WITHOUT_SERVICES
 
@@ -94,7 +95,7 @@ def test_a_history_that_cannot_be_read_now_is_not_called_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, _ = swapped(tmp_path, "COPY_ON_WRITE", 9)
-    storage, timeline = table._context.storage, table.timeline
+    storage, timeline = context_of(table).storage, table.timeline
     latest = '{"version_id": 1, "fields": []}'
 
     def fails(self: Storage, path: str) -> bytes:

@@ -12,6 +12,7 @@ import drawstring
 from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.query.scan import Scan
+from drawstring.testing import context_of
 from tests.support.histories import Case, History, create, row, table_of
 from tests.support.timelines import archive
 
@@ -184,7 +185,7 @@ def test_a_group_replaced_after_the_end_by_an_instant_of_before_shows_its_rows(t
     """As a clustering does that was requested before the last commit of the range, and completed after it."""
     created = create(str(tmp_path / "t"), Case(9, "COPY_ON_WRITE")).table
     # Five milliseconds a reading leave room for an instant between two commits.
-    table = drawstring.Table(replace(created._context, clock=SteppingClock(SystemClock().now_ms(), 5)))
+    table = drawstring.Table(replace(context_of(created), clock=SteppingClock(SystemClock().now_ms(), 5)))
     table.upsert(table_of([row(0, 1)]))
     table.upsert(table_of([row(1, 1)]))
     table.insert_overwrite(table_of([row(3, 1)]))

@@ -21,6 +21,7 @@ from drawstring.query.partition_pruning import Candidate, Partition
 from drawstring.query.planner import query_of
 from drawstring.query.scan import Scan
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.merge_tables import PARTIAL, set_properties
 from tests.support.rows import rides
 from tests.support.statistics import add_statistics
@@ -45,7 +46,7 @@ NAN = float("nan")
 
 def by_metadata(table: Table, *, skips_data: bool = True) -> Table:
     """Return the same table, whose queries use the metadata table."""
-    return Table(replace(table._context, uses_metadata=True, skips_data=skips_data))
+    return Table(replace(context_of(table), uses_metadata=True, skips_data=skips_data))
 
 
 def random_rows(chance: random.Random, first: int, count: int, ts: int) -> pa.Table:
@@ -73,7 +74,7 @@ def random_rows(chance: random.Random, first: int, count: int, ts: int) -> pa.Ta
 def random_table(chance: random.Random, table_type: str, version: int, **how: Any) -> Table:
     """Create a table with a random history and statistics of its files."""
     made = create(SCHEMA, table_type=table_type, version=version, **how)
-    table = Table(replace(made._context, clock=SteppingClock(START_MS), uses_metadata=True))
+    table = Table(replace(context_of(made), clock=SteppingClock(START_MS), uses_metadata=True))
     options = {**WITHOUT_SERVICES, "hoodie.parquet.small.file.limit": "0"}
     for number in range(chance.randrange(3, 7)):
         rows = random_rows(chance, chance.randrange(90), chance.randrange(1, 25), number)
@@ -224,7 +225,7 @@ def test_nothing_is_skipped_without_the_metadata_table_or_by_request() -> None:
     where = "fare < 0"
     assert table.scan(where=where).tasks() == []
     assert len(by_metadata(table, skips_data=False).scan(where=where).tasks()) == 2
-    assert len(Table(replace(table._context, uses_metadata=False)).scan(where=where).tasks()) == 2
+    assert len(Table(replace(context_of(table), uses_metadata=False)).scan(where=where).tasks()) == 2
 
 
 def test_statistics_of_partitions_that_hudi_does_not_keep_are_not_asked() -> None:
@@ -265,7 +266,7 @@ def test_indexes_of_the_latest_rows_are_not_used_by_a_query_that_does_not_see_a_
     table.upsert(rides(("a", "rome", 1, 1.0)))
     seen = table.timeline
     table.upsert(rides(("b", "rome", 9, 1.0)))
-    context = table._context
+    context = context_of(table)
     for timeline, expected in ((seen, True), (table.timeline, False)):
         opened = open_metadata_table(context.storage, table.config, timeline, context.clock)
         assert knows_later_writes(opened, timeline) is expected

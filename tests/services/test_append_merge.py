@@ -19,6 +19,7 @@ from drawstring.model.instant import Action
 from drawstring.services import small_files
 from drawstring.services.small_files import partitions_to_look_at
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import leftovers, orphans
 from tests.support.interrupted import in_no_time
@@ -42,7 +43,7 @@ def append(table: Table, numbers: range, city: str = "oslo", **options: Any) -> 
 
 
 def seeded(table: Table) -> Table:
-    return Table(replace(table._context, ids=SeededIds(7)))
+    return Table(replace(context_of(table), ids=SeededIds(7)))
 
 
 def merges(table: Table) -> int:
@@ -255,7 +256,7 @@ def test_a_merge_that_somebody_planned_by_hand_is_theirs() -> None:
 def test_a_merge_of_a_damaged_file_is_unscheduled(caplog: pytest.LogCaptureFixture) -> None:
     table = create()
     append(table, range(2), **{FILES: 3})
-    storage = table._context.storage
+    storage = context_of(table).storage
     (path, *_) = [each.path for each in storage.list_tree("oslo") if each.name.endswith(".parquet")]
     storage.put(path, b"PAR1 is damaged PAR1")
     append(table, range(2, 3), **{FILES: 3})
@@ -302,10 +303,10 @@ def test_a_plan_that_names_other_files_than_its_record_is_not_run() -> None:
     fewer = replace(plan, groups=(replace(group, slices=group.slices[1:]),))
     (path,) = (
         each.path
-        for each in table._context.storage.list_tree(".hoodie")
+        for each in context_of(table).storage.list_tree(".hoodie")
         if each.name == f"{requested}.clustering.requested"
     )
-    table._context.storage.put(path, encode_clustering_plan(fewer, table._context.storage.full_uri("")))
+    context_of(table).storage.put(path, encode_clustering_plan(fewer, context_of(table).storage.full_uri("")))
     with pytest.raises(CorruptTableError, match="lists other files"):
         table.services.cluster(instant=requested)
     assert file_groups(table) == 3

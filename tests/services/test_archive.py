@@ -22,6 +22,7 @@ from drawstring.services.archive import ArchiveFacts, overlapping, plan_archive
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.archive.lsm import LsmTimelineWriter
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
@@ -50,7 +51,7 @@ tables = pytest.mark.parametrize(
 
 
 def archived(table: Table) -> list[Instant]:
-    return open_archive(table._context.storage, table.config).completed("")
+    return open_archive(context_of(table).storage, table.config).completed("")
 
 
 def everything(table: Table) -> list[str]:
@@ -74,7 +75,7 @@ def test_the_active_timeline_stays_short_and_no_commit_is_lost(
     assert 20 <= len(table.timeline.writes()) <= 30
     assert [each for each in everything(table) if each in times] == times
     assert held(table) == [("a", "rome", 31, 31.0)]
-    archive = open_archive(table._context.storage, table.config)
+    archive = open_archive(context_of(table).storage, table.config)
     for instant in archive.completed(""):
         if instant.is_write:
             assert archive.commit_metadata(instant).stats
@@ -99,7 +100,7 @@ def test_the_history_compacts_itself_and_keeps_few_files(version: int) -> None:
     table = create(version=version)
     times = upserted(table, range(30), **SHORT)
     assert everything(table) == times
-    names = [each.name for each in table._context.storage.list_files(table.config.history_folder)]
+    names = [each.name for each in context_of(table).storage.list_files(table.config.history_folder)]
     levels = {name.rpartition("_")[2] for name in names if name.endswith(".parquet")}
     assert "2.parquet" in levels
     assert len(names) <= 20
@@ -110,7 +111,7 @@ def test_the_archive_of_version_6_keeps_few_files() -> None:
     table = create(version=6)
     times = upserted(table, range(25), **SHORT)
     assert everything(table) == times
-    assert len(table._context.storage.list_files(table.config.history_folder)) == 1
+    assert len(context_of(table).storage.list_files(table.config.history_folder)) == 1
 
 
 @pytest.mark.parametrize("version", [6, 9])
@@ -134,7 +135,7 @@ def test_services_are_archived_with_their_plans(version: int) -> None:
     }
     assert held(table) == expected
     if version == 9:
-        storage, config = table._context.storage, table.config
+        storage, config = context_of(table).storage, table.config
         (file,) = [s for s in storage.list_files(config.history_folder) if s.name.endswith(".parquet")]
         rows = _rows(storage, file.path)
         assert {row["action"] for row in rows if row["plan"]} == {"commit", "replacecommit", "clean"}
@@ -216,7 +217,7 @@ def test_a_table_with_10000_instants_reads_no_more_than_one_with_40() -> None:
 
     table = create()
     upserted(table, range(40))
-    storage = table._context.storage
+    storage = context_of(table).storage
     files = files_of(storage)
     short = counted(Prepared(files, [], []).copy())
     history = LsmTimelineWriter(storage, table.config.history_folder, SIZES)
@@ -327,7 +328,7 @@ def test_a_late_delta_commit_is_archived_once_its_log_files_are_gone(monkeypatch
             patched.setattr("drawstring.txn.transaction.table_lock", unlocked)
             assert table.services.compact(options=beside)
         (own,) = table.timeline.pending_writes()
-        table._context.storage.delete([f".hoodie/.locks/{own.requested}.claim"])
+        context_of(table).storage.delete([f".hoodie/.locks/{own.requested}.claim"])
         yield from rides(("a", "rome", 2, 2.0)).to_batches()
 
     reader = pa.RecordBatchReader.from_batches(rides().schema, compacted_meanwhile())

@@ -15,6 +15,7 @@ from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import Prepared, shorten
 from drawstring.txn.locks.file_lock import FileLock
@@ -112,7 +113,7 @@ class Beside(FaultyStorage):
 def test_a_savepoint_that_others_make_meanwhile_is_kept(version: int) -> None:
     table = listing(create(version=version))
     times = upserted(table, 8)
-    storage = table._context.storage
+    storage = context_of(table).storage
     beside = listing(Table(TableContext(Beside(storage, lambda: table.savepoints.create(times[2])))))
     result = beside.services.archive(options=SHORT)
     assert result and result.last == times[1]
@@ -123,7 +124,7 @@ def test_a_savepoint_that_others_make_meanwhile_is_kept(version: int) -> None:
 def test_two_that_archive_at_the_same_time_archive_each_instant_once(version: int) -> None:
     table = listing(create(version=version))
     times = upserted(table, 8)
-    storage = table._context.storage
+    storage = context_of(table).storage
 
     def others() -> None:
         table.services.archive(options=SHORT)
@@ -161,13 +162,15 @@ def test_a_write_in_the_archive_that_is_still_on_the_timeline_gets_no_savepoint(
     table = listing(create(version=version))
     times = upserted(table, 8)
     with pytest.raises(InjectedFault):
-        listing(Table(TableContext(Dying(table._context.storage, times[2])))).services.archive(options=SHORT)
+        listing(Table(TableContext(Dying(context_of(table).storage, times[2])))).services.archive(
+            options=SHORT
+        )
     assert [each.requested for each in table.timeline.writes()] == times[2:]
     with pytest.raises(InvalidError, match=times[6]):
         table.savepoints.create(times[3])
     table.savepoints.create(times[6])
     table.services.archive(options=SHORT)
-    assert archived(table._context.storage, table) == times[:5]
+    assert archived(context_of(table).storage, table) == times[:5]
     assert [each.requested for each in table.timeline.writes()] == times[5:]
 
 
@@ -235,7 +238,7 @@ def test_instants_that_others_take_away_while_it_is_planned_do_no_harm(
     more = upserted(table, 8)
     act = published(table)
     latest = [table.upsert(rides(("a", "rome", 50 + n, 1.0)), options=WITHOUT_SERVICES) for n in range(2)]
-    storage = table._context.storage
+    storage = context_of(table).storage
     beside = BeforeReading(storage, f"{clean.requested}", times, act)
     listing(Table(TableContext(beside))).services.archive(options=SHORT)
     there = [each.requested for each in table.timeline.writes()]
@@ -258,7 +261,7 @@ def test_nothing_is_archived_while_the_metadata_table_cannot_be_read() -> None:
     times = upserted(table, 8)
     assert table.services.plan_archive(options=SHORT) == [], "the metadata table was not compacted yet"
     with pytest.raises(UnavailableError):
-        Table(TableContext(Unlisted(table._context.storage, 1 << 60))).services.archive(options=SHORT)
+        Table(TableContext(Unlisted(context_of(table).storage, 1 << 60))).services.archive(options=SHORT)
     assert [each.requested for each in table.timeline.writes()] == times
 
 
@@ -270,7 +273,7 @@ def test_a_version_changes_while_others_take_archived_instants_away(
     table = listing(create(path=tmp_path / "t", version=old))
     times = upserted(table, 8)
     act = published(table)
-    storage = table._context.storage
+    storage = context_of(table).storage
     beside = BeforeReading(storage, "commit", reads or 0, act)
     listing(Table(TableContext(beside))).versions.upgrade(new) if new > old else listing(
         Table(TableContext(beside))

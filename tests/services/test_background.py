@@ -11,6 +11,7 @@ import pytest
 
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.background import run_in_background
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held
 from tests.support.tables import MOR, create
@@ -46,9 +47,9 @@ def test_a_thread_survives_an_error_that_nobody_expected(caplog: pytest.LogCaptu
             raise ValueError("who would have thought")
 
     options = WriteOptions.parse({})
-    run_in_background(table._context, options, fails_once)
+    run_in_background(context_of(table), options, fails_once)
     assert first_begun.wait(30)
-    run_in_background(table._context, options, fails_once)
+    run_in_background(context_of(table), options, fails_once)
     go_on.set()
     assert table.services.wait(30)
     assert len(runs) == 2, "the second request was served by the thread whose first round failed"

@@ -17,6 +17,7 @@ from drawstring.formats.parquet import parquet_footer
 from drawstring.model.instant import Action
 from drawstring.services import clustering_task as stitch_group
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import leftovers, orphans
 from tests.support.rows import held, meta_rows, rides
 from tests.support.tables import (
@@ -61,10 +62,10 @@ def test_small_files_of_a_partition_become_one(table_type: str, version: int) ->
     assert (file_groups(table), held(table), meta_rows(table)) == (2, before, marks)
     for each in table.inspect.files():
         assert each.base is not None
-        data = pq.ParquetFile(pa.BufferReader(table._context.storage.read(each.base.status.path)))
+        data = pq.ParquetFile(pa.BufferReader(context_of(table).storage.read(each.base.status.path)))
         assert data.metadata.num_row_groups == 5
         assert set(data.read(["_hoodie_file_name"]).column(0).to_pylist()) == {each.base.status.name}
-        footer = parquet_footer(table._context.storage, each.base.status.path)
+        footer = parquet_footer(context_of(table).storage, each.base.status.path)
         assert (footer["hoodie_min_record_key"], footer["hoodie_max_record_key"]) == ("a0", "c4")
     assert not table.services.compact_base_files()
     assert (orphans(table), leftovers(table), table.timeline.pending()) == ([], [], ())
@@ -78,7 +79,7 @@ def test_crumbs_are_read_and_written_into_one_row_group() -> None:
     table.services.compact_base_files()
     for each in table.inspect.files():
         assert each.base is not None
-        data = table._context.storage.read(each.base.status.path)
+        data = context_of(table).storage.read(each.base.status.path)
         assert pq.read_metadata(pa.BufferReader(data)).num_row_groups == 1
     assert held(table) == before
 

@@ -13,6 +13,7 @@ from drawstring.index.bucket import FOLDER
 from drawstring.model.instant import Action
 from drawstring.services.bucket_rescaling import BucketRules, plan_rescaling, rescale_by_rules
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.transaction import begin, lock_table
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides
@@ -35,7 +36,7 @@ def buckets(table: Table, city: str) -> set[str]:
 
 
 def counts(table: Table) -> list[dict[str, Any]]:
-    storage = table._context.storage
+    storage = context_of(table).storage
     files = sorted(storage.list_files(FOLDER), key=lambda each: each.name)
     return [json.loads(storage.read(each.path)) for each in files]
 
@@ -133,7 +134,7 @@ def test_a_rescaling_waits_for_other_writes_and_compactions() -> None:
     table = hashed()
     beside = options_of("upsert", {"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"})
     lazy = {"hoodie.clean.failed.writes.policy": "LAZY"}
-    with lock_table(table._context, beside.locking) as locked:
+    with lock_table(context_of(table), beside.locking) as locked:
         time = locked.store.new_time(locked.store.load())
         with (
             begin(locked, Action.DELTA_COMMIT, time, b"", beside.failed_writes),
@@ -167,7 +168,7 @@ def test_a_table_without_partitions_gets_another_number_of_buckets(table_type: s
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_rules_replace_those_of_the_table_or_come_before_them(table_type: str) -> None:
     table = hashed(table_type)
-    context, options = table._context, options_of("upsert", {})
+    context, options = context_of(table), options_of("upsert", {})
     before = held(table)
     rules = BucketRules("ro.*,5")
     assert plan_rescaling(context, rules, options) == {"rome": 5}

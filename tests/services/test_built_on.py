@@ -11,6 +11,7 @@ from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action
 from drawstring.model.plans import RollbackPlan, RollbackRequest
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import NO_ROLLBACK, lose_completion, states
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
@@ -38,7 +39,7 @@ def written(table_type: str, version: int) -> Table:
 @versions
 def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_type: str, version: int) -> None:
     table = written(table_type, version)
-    before, files = held(table), data_files(table._context.storage)
+    before, files = held(table), data_files(context_of(table).storage)
     _, second, third = table.timeline.writes()
     lost = lose_completion(table, second)
     (finding,) = errors(table)
@@ -47,9 +48,9 @@ def test_a_write_whose_completion_was_lost_is_told_and_keeps_its_files(table_typ
     assert table.services.repair(apply=True) == ()
     with pytest.raises(CorruptTableError, match="Put it back from a backup"):
         table.upsert(rides(("new", "rome", 1, 1.0)))
-    assert data_files(table._context.storage) == files
+    assert data_files(context_of(table).storage) == files
     for path, data in lost.items():
-        table._context.storage.put(path, data)
+        context_of(table).storage.put(path, data)
     assert (held(table), table.services.validate().findings) == (before, ())
     table.upsert(rides(("new", "rome", 1, 1.0)))
     assert len(held(table)) == len(before) + 1
@@ -79,7 +80,7 @@ def test_a_rollback_that_was_begun_is_not_gone_on_with_once_its_files_are_needed
         table.upsert(rides(A2))
         table.upsert(rides(("a", "rome", 3, 3.0)))
     target = table.timeline.writes()[1]
-    storage, store = table._context.storage, store_of(table, SystemClock())
+    storage, store = context_of(table).storage, store_of(table, SystemClock())
     made = [path for path in data_files(storage) if f"_{target.requested}." in path]
     requests = [RollbackRequest(path.partition("/")[0], files_to_delete=(path,)) for path in made]
     plan = encode_rollback_plan(RollbackPlan(target.requested, target.action, tuple(requests)), "/rides")
@@ -103,7 +104,7 @@ def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) ->
     table.insert(rides(A1, ("c", "rome", 1, 1.0)))
     assert table.services.cluster()
     table.upsert(rides(A2))
-    files = data_files(table._context.storage)
+    files = data_files(context_of(table).storage)
     clustering = next(
         each for each in table.timeline.writes() if each.action.completed_action is Action.REPLACE_COMMIT
     )
@@ -111,14 +112,14 @@ def test_a_clustering_whose_completion_was_lost_keeps_its_files(version: int) ->
     assert [each.instant for each in errors(table)] == [clustering.requested]
     with pytest.raises(CorruptTableError, match="Put it back from a backup"):
         table.services.cluster()
-    assert data_files(table._context.storage) == files
+    assert data_files(context_of(table).storage) == files
 
 
 @versions
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_base_file_that_log_files_need_is_missed_and_is_no_orphan(version: int, deleted: bool) -> None:
     table = written(MOR, version)
-    storage = table._context.storage
+    storage = context_of(table).storage
     _, second, third = table.timeline.writes()
     lose_completion(table, second, all_states=True)
     base = next(each for each in storage.list_files("rome") if BaseFile.parse(each))

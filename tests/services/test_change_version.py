@@ -15,6 +15,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.archive.writer import archive_instants
 from drawstring.timeline.properties import save_properties
@@ -66,14 +67,16 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     table = table_with_history(table_type, old)
     writes = list(table.timeline.writes())
     before = looks(table, writes)
-    archived = {each.requested for each in open_archive(table._context.storage, table.config).completed("")}
+    archived = {
+        each.requested for each in open_archive(context_of(table).storage, table.config).completed("")
+    }
     assert archived
     others = [each for each in table.timeline.instants if not each.is_write]
     result = (table.versions.upgrade if new > old else table.versions.downgrade)(new)
     assert (result.old, result.new, table.config.version) == (old, new, new)
     assert (result.compacted is not None) == (table_type == MOR and (old, new) != (9, 10))
     assert looks(table, writes) == before
-    after = open_archive(table._context.storage, table.config)
+    after = open_archive(context_of(table).storage, table.config)
     assert {each.requested for each in after.completed("")} == archived
     first = next(each for each in after.completed("") if each.is_write)
     assert after.commit_metadata(first).stats
@@ -81,7 +84,7 @@ def test_a_table_reads_in_its_new_version_as_before(table_type: str, old: int, n
     assert {(each.requested, each.action) for each in others} <= kept
     assert [each for each in table.services.validate().findings if each.check != "pending"] == []
     if (old == 6) != (new == 6):
-        assert files_of_other_layout(table._context.storage, 1 if old == 6 else 2) == []
+        assert files_of_other_layout(context_of(table).storage, 1 if old == 6 else 2) == []
     goes_on(table)
 
 
@@ -141,7 +144,7 @@ def test_a_copied_table_has_no_log_file_on_a_later_base_file() -> None:
     table.services.compact(options=WITHOUT_SERVICES)
     table.upsert(rides(("a", "rome", 1, 9.0)), options=WITHOUT_SERVICES)
     before = looks(table, list(table.timeline.writes()))
-    storage = table._context.storage
+    storage = context_of(table).storage
     later = 1_850_000_000_000
     for status in storage.list_tree(".hoodie"):
         storage.set_modified(status.path, later)
@@ -166,7 +169,7 @@ def test_changes_of_writes_that_share_a_log_file_are_told_apart_after_the_upgrad
 
 def append_second_log_to_first(table: Table) -> None:
     """Do as Hudi does where files can grow: the block of the third write goes into the first log file."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     first, second = (s for s in storage.list_files("rome") if ".log.1_" in s.name or ".log.2_" in s.name)
     storage.put(first.path, storage.read(first.path) + storage.read(second.path))
     storage.delete([second.path])
@@ -181,7 +184,7 @@ def append_second_log_to_first(table: Table) -> None:
 
 def test_asking_for_the_version_it_has_changes_nothing() -> None:
     table = table_with_history(COW, 9)
-    storage = table._context.storage
+    storage = context_of(table).storage
     before = files_of(storage)
     result = table.versions.upgrade(9)
     assert (result.old, result.new, result.instants) == (9, 9, 0)
@@ -194,7 +197,7 @@ def test_asking_for_the_version_it_has_changes_nothing() -> None:
 
 def test_wrong_versions_and_directions_are_refused_before_anything_is_written() -> None:
     table = table_with_history(MOR, 8)
-    storage = table._context.storage
+    storage = context_of(table).storage
     before = paths(storage)
     for verb, version, error, text in [
         (table.versions.upgrade, 7, UnsupportedError, "Choose one of 6, 8, 9, 10"),
@@ -213,7 +216,7 @@ def test_what_a_lower_version_cannot_hold_is_named_and_nothing_changes() -> None
     table = create(version=9, table_type=MOR)
     table.upsert(rides(("a", "rome", 1, 1.0)))
     stored = {**table.config.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
-    save_properties(table._context.storage, stored, table._context.clock)
+    save_properties(context_of(table).storage, stored, context_of(table).clock)
     table.upsert(rides(("a", "rome", 2, None)))
     with pytest.raises(UnsupportedError, match=r"hoodie\.table\.partial\.update\.mode=IGNORE_DEFAULTS"):
         table.versions.downgrade(6)
@@ -255,7 +258,7 @@ def test_pending_compactions_are_run_and_dead_writes_taken_back_first() -> None:
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     planned = table.services.schedule_compaction()
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
-    storage = table._context.storage
+    storage = context_of(table).storage
     with suppress(drawstring.UnavailableError):
         opened(FaultyStorage(storage, 6), START_MS + HOUR_MS).upsert(
             rides(("x", "rome", 3, 3.0)), options=WITHOUT_SERVICES
@@ -277,13 +280,13 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
     archived = [write for write in table.timeline.writes() if write.requested < cleans[-2]]
     assert cleans[0] < archived[-1].requested
     archive_instants(
-        table._context.storage, table.config, WriteOptions.parse({}).archiving, archived, lambda: None
+        context_of(table).storage, table.config, WriteOptions.parse({}).archiving, archived, lambda: None
     )
 
     table.versions.upgrade(9)
     assert [each.requested for each in table.timeline.completed_of(Action.CLEAN)] == cleans[-2:]
     assert min(table.timeline.instants).requested > archived[-1].requested
-    kept = {each.requested for each in open_archive(table._context.storage, table.config).completed("")}
+    kept = {each.requested for each in open_archive(context_of(table).storage, table.config).completed("")}
     assert kept == {*cleans[:-2], *(each.requested for each in archived)}
     assert held(table) == [("a", "rome", 5, 1.0)]
 
@@ -291,7 +294,7 @@ def test_cleans_that_hudi_left_behind_when_it_archived_later_writes_are_archived
 def test_another_writer_is_waited_for_no_longer_than_asked() -> None:
     table = table_with_history(COW, 6)
     with (
-        table_lock(table._context.storage, table._context.clock, table._context.ids, 0),
+        table_lock(context_of(table).storage, context_of(table).clock, context_of(table).ids, 0),
         pytest.raises(ConflictError, match="holds the table"),
     ):
         table.versions.upgrade(9, progress=None, options={"hoodie.write.lock.wait_time_ms": "10"})
@@ -318,7 +321,7 @@ def test_keys_without_the_name_of_their_column_are_found_in_the_files() -> None:
     silent = {key: value for key, value in table.config.properties.items() if "new.encoding" not in key}
     with pytest.raises(UnsupportedError, match=r"new\.encoding"):
         table.versions.upgrade(9)
-    save_properties(table._context.storage, silent, table._context.clock)
+    save_properties(context_of(table).storage, silent, context_of(table).clock)
     with pytest.raises(UnsupportedError, match="lack the name of their column id"):
         table.versions.upgrade(9)
     assert table.config.version == 8

@@ -13,6 +13,7 @@ from drawstring.query import table_state
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
+from drawstring.testing import context_of
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
 from tests.support.combinations import others_long
@@ -36,7 +37,7 @@ def test_whoever_dies_while_the_version_changes_leaves_a_whole_table(
     seen = set()
     # The steps of a compaction are those of other tests as well.
     for step in range(0, 400, 1 if table_type == COW else 3):
-        copied = copy_of(table._context.storage)
+        copied = copy_of(context_of(table).storage)
         faulty = FaultyStorage(copied, step)
         with suppress(DrawstringError):
             change_version(opened(faulty, START_MS + HOUR_MS), new)
@@ -69,7 +70,7 @@ def copy_of(storage: Storage) -> Storage:
 
 
 def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
-    storage = table_with_history(COW, 6)._context.storage
+    storage = context_of(table_with_history(COW, 6)).storage
     for step in (5, 15, 30):
         storage.delete([VERSION_CHANGE])
         with suppress(drawstring.UnavailableError):
@@ -86,7 +87,7 @@ def test_a_writer_that_goes_on_after_a_death_is_not_bothered() -> None:
 
 
 def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_version() -> None:
-    storage = table_with_history(COW, 6)._context.storage
+    storage = context_of(table_with_history(COW, 6)).storage
     for step in range(400):
         with suppress(drawstring.UnavailableError):
             opened(FaultyStorage(storage, step), START_MS + step * HOUR_MS).versions.upgrade(8)
@@ -106,7 +107,7 @@ def test_a_process_that_may_only_stand_still_keeps_others_from_changing_the_vers
 
 def test_a_damaged_archive_stops_the_change_and_leaves_no_trace() -> None:
     table = table_with_history(COW, 6)
-    storage = table._context.storage
+    storage = context_of(table).storage
     archive = storage.list_files(".hoodie/archived")[0].path
     good = storage.read(archive)
     storage.put(archive, good[: len(good) // 2])
@@ -135,7 +136,7 @@ def test_a_reader_that_looks_while_the_version_changes_sees_all_rows(
     table = table_with_history(COW, old)
     rows, stale = held(table), table.config
     for fail_after in range(0, 400, 3):
-        storage = copy_of(table._context.storage)
+        storage = copy_of(context_of(table).storage)
         with suppress(DrawstringError):
             change_version(opened(FaultyStorage(storage, fail_after), START_MS + HOUR_MS), new)
         with monkeypatch.context() as patched:

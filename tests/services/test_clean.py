@@ -17,6 +17,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.cleaning import KEEP_2, NEVER, VERSIONS, cleans, deleted, written
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
@@ -35,12 +36,12 @@ def test_old_files_go_and_all_times_that_are_kept_can_be_read(table_type: str, v
     table = create(table_type=table_type, version=version)
     states = written(table, **NEVER)
     writes = table.timeline.writes()
-    before = data_files(table._context.storage)
+    before = data_files(context_of(table).storage)
     then = {write.requested: held(table, as_of=write.requested) for write in writes}
     planned = table.services.plan_clean(options=KEEP_2)
     result = table.services.clean(options=KEEP_2)
     assert planned is not None and result and planned.earliest is not None
-    gone = before - data_files(table._context.storage)
+    gone = before - data_files(context_of(table).storage)
     assert gone == {path for paths in planned.files.values() for path in paths}
     assert (result.files, result.partitions) == (len(gone), 1)
     assert all(path.startswith("rome/") for path in gone)
@@ -126,7 +127,7 @@ def test_every_write_cleans_by_default_and_lists_what_changed_alone(table_type: 
     table = create(table_type=table_type, version=version)
     states = written(table, 16)
     assert held(table) == states[-1]
-    kept = [each for each in table._context.storage.list_files("rome") if ".parquet" in each.name]
+    kept = [each for each in context_of(table).storage.list_files("rome") if ".parquet" in each.name]
     assert len(kept) <= 12
     assert deleted(table)
     assert {partition for each in cleans(table) for partition in each.partitions} == {"rome"}
@@ -139,7 +140,7 @@ def test_versions_are_counted_by_file_group(table_type: str, version: int) -> No
     result = table.services.clean(options=VERSIONS)
     assert result and result.earliest_retained == ""
     assert all(len([g for g in table.inspect.files() if g.partition == p]) for p in ("rome", "oslo"))
-    bases = [each for each in table._context.storage.list_files("rome") if each.name.endswith(".parquet")]
+    bases = [each for each in context_of(table).storage.list_files("rome") if each.name.endswith(".parquet")]
     assert len(bases) == len({each.name.partition("_")[0] for each in bases})
     assert held(table) == states[-1]
     assert not table.services.clean(options=VERSIONS)
@@ -159,7 +160,7 @@ def test_a_clean_that_keeps_fewer_versions_deletes_what_the_last_one_kept(versio
 @pytest.mark.parametrize("version", [6, 9])
 def test_hours_are_counted_from_now(version: int) -> None:
     table = create(version=version)
-    storage = table._context.storage
+    storage = context_of(table).storage
     for hour in range(6):
         later = opened(storage, START_MS + hour * HOUR_MS)
         later.upsert(rides(("a", "rome", hour, float(hour))), options=NEVER)
@@ -183,7 +184,7 @@ def test_replaced_file_groups_go_with_their_partition_once_nobody_reads_them(ver
     result = table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     assert result
     assert (result.files, result.partitions_deleted) == (1, 1)
-    assert table._context.storage.list_files("oslo") == []
+    assert context_of(table).storage.list_files("oslo") == []
     assert [each.is_gone for each in cleans(table)[-1].partitions.values()] == [True]
     assert held(table) == [("a", "rome", 2, 2.0)]
     table.upsert(rides(("b", "oslo", 3, 3.0)))
@@ -195,7 +196,7 @@ def test_change_logs_go_with_their_slice(version: int) -> None:
     table = create(version=version, properties={"hoodie.table.cdc.enabled": "true"})
     written(table, **NEVER)
     table.services.clean(options=VERSIONS)
-    kept = [each.name for each in table._context.storage.list_files("rome") if ".cdc" in each.name]
+    kept = [each.name for each in context_of(table).storage.list_files("rome") if ".cdc" in each.name]
     assert len(kept) == 1
     assert [name for name in deleted(table) if ".cdc" in name]
 
@@ -248,8 +249,8 @@ def test_a_clean_that_dies_at_any_step_is_finished_by_the_next(table_type: str, 
 def test_a_clean_that_fails_after_a_write_is_no_failure_of_the_write(caplog: Any) -> None:
     table = create()
     written(table, 3, **NEVER)
-    storage = RefusesToDelete(table._context.storage)
-    refusing = Table(TableContext(storage, clock=table._context.clock))
+    storage = RefusesToDelete(context_of(table).storage)
+    refusing = Table(TableContext(storage, clock=context_of(table).clock))
     refusing.upsert(rides(("b", "rome", 9, 9.0)), options={"hoodie.clean.commits.retained": "1"})
     assert "the clean after it failed" in caplog.text
     assert len(table.timeline.pending_of(Action.CLEAN)) == 1
@@ -289,7 +290,7 @@ def test_a_partition_that_was_written_to_since_it_was_planned_to_go_stays() -> N
     table.delete_partition("oslo", options=NEVER)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=NEVER)
     keep_1 = {"hoodie.clean.commits.retained": "1"}
-    storage = table._context.storage
+    storage = context_of(table).storage
     with suppress(DrawstringError):
         opened(FaultyStorage(storage, 4), START_MS).services.clean(options=keep_1)
     table = opened(storage, START_MS + HOUR_MS)
@@ -320,7 +321,7 @@ def test_a_file_that_a_writer_puts_into_a_partition_that_goes_is_kept(
 
     monkeypatch.setattr(LocalStorage, before, late)
     assert table.services.clean(options={"hoodie.clean.commits.retained": "1"})
-    storage = table._context.storage
+    storage = context_of(table).storage
     assert storage.read("oslo/new.parquet") == b"rows"
     assert storage.exists(metadata)
 

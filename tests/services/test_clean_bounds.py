@@ -9,6 +9,7 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.cleaning import KEEP_2, NEVER, VERSIONS, cleans
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
@@ -30,7 +31,7 @@ def written(table: Table, rounds: range = range(6)) -> None:
 def counts(table: Table) -> dict[str, int]:
     """Return the number of data files by partition."""
     found: dict[str, int] = {}
-    for path in data_files(table._context.storage):
+    for path in data_files(context_of(table).storage):
         city = path.partition("/")[0]
         found[city] = found.get(city, 0) + 1
     return found

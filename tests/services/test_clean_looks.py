@@ -15,6 +15,7 @@ from drawstring.services.clean import writes_between
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.cleaning import KEEP_2, NEVER, VERSIONS, cleans, deleted, written
 from tests.support.rows import held, rides
@@ -25,8 +26,8 @@ from tests.support.tables import create, store_of
 def test_a_table_that_is_appended_to_is_not_listed_again_and_again(version: int) -> None:
     table = create(version=version)
     looked: list[str] = []
-    storage = Watched(table._context.storage, looked)
-    watched = Table(TableContext(storage, clock=table._context.clock))
+    storage = Watched(context_of(table).storage, looked)
+    watched = Table(TableContext(storage, clock=context_of(table).clock))
     for number in range(30):
         rows = rides((str(number), f"city{number}", number, 1.0))
         watched.bulk_insert(rows)
@@ -59,7 +60,7 @@ def test_a_process_that_goes_on_writing_looks_at_each_write_once() -> None:
 
 def writes_looked_at(table: Table) -> list[Instant]:
     """Return the writes whose metadata the next clean would read."""
-    context, config, store = table._context, table.config, store_of(table)
+    context, config, store = context_of(table), table.config, store_of(table)
     options = options_of("insert", {}).cleaning
     table.bulk_insert(rides(("next", "lima", 1, 1.0)), options=NEVER)
     planning = clean.CleanPlanner(context, config, store, store.load(), options)

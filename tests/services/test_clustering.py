@@ -14,6 +14,7 @@ from drawstring.formats.parquet import read_parquet
 from drawstring.model.instant import Action, State, time_of
 from drawstring.model.plans import ClusteringPlan
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.transaction import lock_table
 from tests.support.faults import leftovers, orphans
 from tests.support.interrupted import in_no_time
@@ -51,7 +52,7 @@ def plans(table: Table) -> list[ClusteringPlan]:
 def fares(table: Table, partition: str) -> list[float]:
     (only,) = (each for each in table.inspect.files() if each.partition == partition)
     assert only.base is not None
-    batches = list(read_parquet(table._context.storage, only.base.status.path))
+    batches = list(read_parquet(context_of(table).storage, only.base.status.path))
     found: list[float] = pa.Table.from_batches(batches).column("fare").to_pylist()
     return found
 
@@ -186,7 +187,7 @@ def test_a_curve_keeps_rows_together_that_are_near_in_both_columns(
     table.services.cluster(options=order)
     (only,) = table.inspect.files()
     assert only.base is not None
-    rows = pa.Table.from_batches(list(read_parquet(table._context.storage, only.base.status.path)))
+    rows = pa.Table.from_batches(list(read_parquet(context_of(table).storage, only.base.status.path)))
     quarter = rows.slice(0, 1024)
     spread = [
         max(quarter.column(name).to_pylist()) - min(quarter.column(name).to_pylist())
@@ -396,11 +397,11 @@ def test_the_plan_of_another_engines_own_strategy_is_left_to_it() -> None:
     table = scattered()
     table.services.schedule_clustering()
     (pending,) = table.timeline.pending()
-    storage = table._context.storage
+    storage = context_of(table).storage
     path = f".hoodie/timeline/{pending.requested}.clustering.requested"
     name, other = b"SparkSortAndSizeExecutionStrategy", b"SparkSortAndSizeExecutionSomething"[:33]
     storage.put(path, storage.read(path).replace(name, other))
     with pytest.raises(UnsupportedError, match="which this release does not have"):
         table.services.cluster()
-    with lock_table(table._context, locking(0)) as locked:
+    with lock_table(context_of(table), locking(0)) as locked:
         assert locked.store.load().pending_of(Action.CLUSTERING) == (pending,)

@@ -14,6 +14,7 @@ from drawstring.config.options.write_options import options_of
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.transaction import lock_table
 from tests.support.faults import (
     HOUR_MS,
@@ -108,7 +109,7 @@ def test_a_clustering_is_planned_while_an_archiver_takes_an_earlier_plan_away() 
     for batch in range(2):
         table.insert(rides((f"a{batch}", "rome", batch, -1.0 * batch)), options=NEW_FILE_GROUPS)
     done = table.services.cluster(options=SORT)
-    storage = table._context.storage
+    storage = context_of(table).storage
     files = (each.path for each in storage.list_files(".hoodie/timeline"))
     storage.delete([path for path in files if f"{done.instant}.clustering" in path])
     table.insert(rides(("n", "rome", 9, 9.0)), options=NEW_FILE_GROUPS)
@@ -122,7 +123,7 @@ def test_an_instant_that_is_archived_while_it_is_read_is_a_lost_race() -> None:
     for batch in range(2):
         table.insert(rides((f"a{batch}", "rome", batch, 1.0)), options=NEW_FILE_GROUPS)
     write = table.timeline.latest_write()
-    context, storage = table._context, table._context.storage
+    context, storage = context_of(table), context_of(table).storage
     files = {each.path: storage.read(each.path) for each in storage.list_files(".hoodie/timeline")}
     assert write is not None
     own = [path for path in files if path.rpartition("/")[2].startswith(write.requested)]

@@ -12,6 +12,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.metadata.table import open_metadata_table
 from drawstring.services.report.page import ColumnOverlap, column_overlaps
 from drawstring.table import Table
+from drawstring.testing import context_of
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("n", pa.int32()), ("name", pa.string()), ("tags", pa.list_(pa.string()))]
@@ -32,7 +33,7 @@ def three_files(path: Path) -> Table:
 
 def overlaps(table: Table, *columns: str) -> list[ColumnOverlap]:
     facts = table._calls.facts()
-    opened = open_metadata_table(facts.storage, facts.config, facts.timeline, table._context.clock)
+    opened = open_metadata_table(facts.storage, facts.config, facts.timeline, context_of(table).clock)
     return column_overlaps(opened, table.inspect.files(), [table.schema.field(name) for name in columns])
 
 

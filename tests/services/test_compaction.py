@@ -12,6 +12,7 @@ from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
 from drawstring.model.instant import Action
 from drawstring.model.plans import CompactionPlan
 from drawstring.services.compaction import plan_compaction
+from drawstring.testing import context_of
 from tests.support.compaction import FIRST, MERGED, NEWER, logged, schedule
 from tests.support.faults import leftovers, orphans
 from tests.support.golden import golden_storage
@@ -87,7 +88,7 @@ def test_progress_is_told_file_group_by_file_group() -> None:
 def test_a_damaged_file_group_that_was_overwritten_holds_up_no_compaction(version: int) -> None:
     table = logged(version)
     (damaged,) = (each.logs[0].status.path for each in table.inspect.files() if each.partition == "rome")
-    table._context.storage.put(damaged, b"#HUDI# and nothing more")
+    context_of(table).storage.put(damaged, b"#HUDI# and nothing more")
     with pytest.raises(CorruptTableError):
         table.services.compact()
     assert len(table.timeline.pending_of(Action.COMPACTION)) == 1

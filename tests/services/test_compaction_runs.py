@@ -15,6 +15,7 @@ from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.locks.storage_lock import Lease
 from tests.support.compaction import MERGED, logged, once
@@ -142,14 +143,14 @@ def test_a_runner_that_dies_at_any_step_is_followed_by_another(version: int) -> 
 def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
     table = logged(9)
     instant = table.services.schedule_compaction()
-    storage, path = table._context.storage, f".hoodie/.locks/{instant}.service"
-    now_ms = table._context.clock.now_ms()
+    storage, path = context_of(table).storage, f".hoodie/.locks/{instant}.service"
+    now_ms = context_of(table).clock.now_ms()
     storage.put(path, Lease(False, now_ms + 60_000, "dead").encode())
     with pytest.raises(ConflictError, match="Another process runs"):
         table.services.compact(instant=instant)
     by_clock(storage, SteppingClock(now_ms - 120_000))
     storage.put(path, Lease(False, now_ms - 60_000, "dead").encode())
-    by_clock(storage, table._context.clock)
+    by_clock(storage, context_of(table).clock)
     with pytest.raises(ConflictError, match="The plan was unscheduled"):
         table.services.compact(instant=instant)
     assert table.services.compact()
@@ -159,7 +160,7 @@ def test_a_lease_that_a_dead_runner_holds_is_waited_for() -> None:
 def test_an_attempt_that_somebody_rolled_back_does_not_commit() -> None:
     table = logged(9)
     instant = table.services.schedule_compaction()
-    storage = table._context.storage
+    storage = context_of(table).storage
     with pytest.raises(ConflictError, match=r"rolled this attempt, .*, back"):
         table.services.compact(progress=once(lambda: storage.delete_tree(f"{MARKER_ROOT}/{instant}")))
     assert held(table) == MERGED
@@ -199,7 +200,7 @@ def test_writes_beside_a_running_compaction_do_not_each_plan_another() -> None:
         table.upsert(rides(("a", "rome", turn, 1.0), ("b", "oslo", turn, 1.0)))
     running, planned = table.services.schedule_compaction(), []
     assert running is not None
-    context = table._context
+    context = context_of(table)
     with service_lease(context.storage, context.clock, context.ids, running):
         for turn in range(4, 12):
             table.upsert(rides((f"c{turn}", f"city{turn}", turn, 1.0)))
@@ -232,7 +233,7 @@ def test_an_inline_compaction_goes_by_time_if_told_so() -> None:
     for turn in (1, 2):
         table.upsert(rides(("a", "rome", turn, float(turn))), options=options)
     assert logs(table) == 1
-    late = opened(table._context.storage, table._context.clock.now_ms() + 2 * HOUR_MS)
+    late = opened(context_of(table).storage, context_of(table).clock.now_ms() + 2 * HOUR_MS)
     late.upsert(rides(("a", "rome", 3, 3.0)), options=options)
     assert (logs(table), held(table)) == (0, [("a", "rome", 3, 3.0)])
 
@@ -254,7 +255,7 @@ def test_a_failure_in_the_background_fails_no_write(caplog: pytest.LogCaptureFix
     table.upsert(rides(("a", "rome", 1, 1.0)))
     table.upsert(rides(("a", "rome", 2, 2.0)))
     (damaged,) = (log.status.path for each in table.inspect.files() for log in each.logs)
-    table._context.storage.put(damaged, b"#HUDI# and nothing more")
+    context_of(table).storage.put(damaged, b"#HUDI# and nothing more")
     table.append(rides(("z", "oslo", 1, 1.0)), options=BACKGROUND)
     assert table.services.wait(60)
     assert "A table service in the background failed" in caplog.text

@@ -12,6 +12,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.interrupted import in_no_time
 from tests.support.rows import held, rides
@@ -85,7 +86,9 @@ def test_an_inline_clusterer_starts_again_after_each_death() -> None:
 def test_a_killed_clustering_of_a_local_table_is_known_by_its_free_lease(tmp_path: Any) -> None:
     table = grown(create(path=tmp_path / "t"))
     with suppress(DrawstringError):
-        Table(replace(table._context, storage=FaultyStorage(table._context.storage, 5))).services.cluster()
+        Table(
+            replace(context_of(table), storage=FaultyStorage(context_of(table).storage, 5))
+        ).services.cluster()
     assert table.timeline.pending_of(Action.CLUSTERING)
     table.upsert(NEWER)
     assert table.timeline.pending_of(Action.CLUSTERING) == ()

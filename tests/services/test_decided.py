@@ -11,6 +11,7 @@ from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, leftovers, opened, orphans
 from tests.support.rows import held, rides
 from tests.support.simulation.steps import CHANGES_MAX
@@ -35,9 +36,9 @@ class DiesCompleting(FaultyStorage):
 
 def decided(table: Table, suffix: str, verb: str, *rows: object) -> Table:
     with suppress(DrawstringError):
-        getattr(opened(DiesCompleting(table._context.storage, suffix), START_MS), verb)(*rows)
+        getattr(opened(DiesCompleting(context_of(table).storage, suffix), START_MS), verb)(*rows)
         raise AssertionError(f"the {verb} lives on")
-    return opened(table._context.storage, START_MS + HOUR_MS)
+    return opened(context_of(table).storage, START_MS + HOUR_MS)
 
 
 @pytest.mark.parametrize(("table_type", "suffix"), [(COW, ".commit"), (MOR, ".deltacommit")])
@@ -53,10 +54,10 @@ def test_a_decided_write_takes_effect_with_the_next_one(table_type: str, suffix:
 
 def test_a_stream_goes_on_behind_a_decided_batch() -> None:
     table = create(table_type=MOR)
-    dying = opened(DiesCompleting(table._context.storage, ".deltacommit"), START_MS)
+    dying = opened(DiesCompleting(context_of(table).storage, ".deltacommit"), START_MS)
     with pytest.raises(DrawstringError):
         dying.stream("rides").write(rides(FIRST), "1")
-    later = opened(table._context.storage, START_MS + HOUR_MS)
+    later = opened(context_of(table).storage, START_MS + HOUR_MS)
     stream = later.stream("rides")
     assert stream.position == "1"
     stream.write(rides(("b", "oslo", 1, 1.0)), "2")

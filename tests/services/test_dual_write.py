@@ -14,6 +14,7 @@ from drawstring.base.errors import DrawstringError
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import (
     ALLOW,
     FEWER,
@@ -189,7 +190,7 @@ class Life:
         self.write(**ALLOW)
 
     def die(self) -> None:
-        storage = self.table._context.storage
+        storage = context_of(self.table).storage
         faulty = FaultyStorage(storage, self.random.randrange(2, 9))
         with suppress(DrawstringError):
             opened(faulty, START_MS).upsert(rides(*(row(key, self.ts) for key in self.keys())))

@@ -15,6 +15,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from drawstring.write import executor
 from tests.support.consistent_buckets import (
@@ -112,7 +113,7 @@ def test_a_process_that_is_killed_while_it_writes_twice_leaves_nothing_in_either
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_dead_write_that_is_left_for_a_clean_does_not_count_in_new_buckets_either(version: int) -> None:
     table, resizing, before = written_during_resizing(version)
-    storage, lazy = table._context.storage, {**LEFT_TO_CLEANS, **WITHOUT_SERVICES}
+    storage, lazy = context_of(table).storage, {**LEFT_TO_CLEANS, **WITHOUT_SERVICES}
     steps = 6
     while not table.timeline.pending_writes():
         with suppress(DrawstringError):
@@ -180,7 +181,7 @@ def test_the_timeline_is_archived_past_a_resizing_that_was_written_twice_for(
 @versions
 def test_a_resizing_whose_new_buckets_lost_what_was_written_to_them_is_given_up(version: int) -> None:
     table, resizing, before = written_during_resizing(version)
-    table._context.storage.delete([dual_write_logs(table, resizing)[0].status.path])
+    context_of(table).storage.delete([dual_write_logs(table, resizing)[0].status.path])
     assert rows_of(table) == before
     assert not table.services.cluster(instant=resizing)
     assert (rows_of(table), table.timeline.pending(), dual_write_logs(table, resizing)) == (before, (), [])

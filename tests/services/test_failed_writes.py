@@ -16,6 +16,7 @@ from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.faults import (
@@ -175,7 +176,7 @@ def test_a_writer_that_was_only_slow_cannot_complete_beside_later_writes() -> No
     table = opened(storage, NOW_MS)
     (slow,) = table.timeline.pending_writes()
     table.upsert(NEXT, options=NEVER)
-    late = TimelineStore(storage, table.config, table._context.clock)
+    late = TimelineStore(storage, table.config, context_of(table).clock)
     with pytest.raises(ConflictError, match="cannot be completed"):
         late.complete(slow, b"{}")
     assert held(table) == after_next(start)
@@ -185,14 +186,14 @@ def test_a_write_without_a_sign_of_life_for_too_long_does_not_commit() -> None:
     table = create(table_type=COW)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        table._context.clock.sleep(200)
+        context_of(table).clock.sleep(200)
         yield from NEXT.to_batches()
 
-    slow = Table(replace(table._context, clock=SteppingClock(NOW_MS)))
+    slow = Table(replace(context_of(table), clock=SteppingClock(NOW_MS)))
     table = slow
     with pytest.raises(ConflictError, match="sent no heartbeat for too long"):
         slow.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), options=LAZY)
-    assert (slow.timeline.writes(), leftovers(slow), beats(slow._context.storage)) == ((), [], [])
+    assert (slow.timeline.writes(), leftovers(slow), beats(context_of(slow).storage)) == ((), [], [])
 
 
 def test_a_write_shows_signs_of_life_while_it_goes_on_and_none_after() -> None:
@@ -200,12 +201,12 @@ def test_a_write_shows_signs_of_life_while_it_goes_on_and_none_after() -> None:
     seen: list[list[str]] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
-        seen.append(beats(table._context.storage))
+        seen.append(beats(context_of(table).storage))
         yield from NEXT.to_batches()
 
     table.upsert(pa.RecordBatchReader.from_batches(NEXT.schema, batches()), options=LAZY)
     assert seen == [[table.timeline.writes()[0].requested]]
-    assert beats(table._context.storage) == []
+    assert beats(context_of(table).storage) == []
 
 
 @pytest.mark.parametrize(

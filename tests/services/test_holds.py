@@ -14,6 +14,7 @@ from drawstring.model.files import FileStatus
 from drawstring.model.instant import time_of
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.holds import HOLD_FOLDER
 from tests.support.faults import START_MS
 from tests.support.rows import held, rides
@@ -32,7 +33,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def table_of(table_type: str = COW, version: int = 9) -> Table:
-    context = create(table_type=table_type, version=version)._context
+    context = context_of(create(table_type=table_type, version=version))
     return Table(replace(context, clock=SteppingClock(START_MS)))
 
 
@@ -40,7 +41,7 @@ def write(table: Table, numbers: range, options: dict[str, str]) -> list[Rows]:
     """Upsert the same key again and again; return the rows after each."""
     states = []
     for number in numbers:
-        table._context.clock.sleep(7200)
+        context_of(table).clock.sleep(7200)
         table.upsert(rides(("a", "rome", number, float(number))), options=options)
         if table.config.is_merge_on_read:
             table.services.compact(options=options)
@@ -54,7 +55,7 @@ def fares(table: Table, start: str) -> list[float]:
 
 
 def data_files(table: Table) -> set[str]:
-    found = files_in(table._context.storage)
+    found = files_in(context_of(table).storage)
     return {path for path in found if not path.startswith(".hoodie")}
 
 
@@ -89,7 +90,7 @@ def test_what_a_hold_needs_stays_until_it_is_released(
     assert len(table.timeline.writes()) < 9
     with pytest.raises(InvalidError):
         fares(table, placed.position)
-    assert table._context.storage.list_files(HOLD_FOLDER) == []
+    assert context_of(table).storage.list_files(HOLD_FOLDER) == []
     assert then != held(table)
 
 
@@ -100,7 +101,7 @@ def test_a_released_hold_goes_where_no_file_is_ever_old() -> None:
     table.holds.add("pipeline-7", hours=10_000)
     table.holds.release("pipeline-7")
     table.insert(rides(("5", "city5", 5, 1.0)), options=ONE)
-    assert table._context.storage.list_files(HOLD_FOLDER) == []
+    assert context_of(table).storage.list_files(HOLD_FOLDER) == []
 
 
 @policies
@@ -187,7 +188,7 @@ def test_a_hold_that_comes_while_a_clean_is_planned_wins(monkeypatch: pytest.Mon
         if folder == HOLD_FOLDER:
             looks += 1
             if looks == 1:
-                Table(table._context).holds.add("late", position)
+                Table(context_of(table)).holds.add("late", position)
         return found
 
     before = data_files(table)
@@ -215,7 +216,7 @@ def test_a_hold_is_refused_once_a_clean_is_about_to_take_what_it_needs(
         if not asked and any(path.endswith(".parquet") for path in paths):
             asked.append(position)
             with pytest.raises(InvalidError, match="cleaned away"):
-                Table(table._context).holds.add("late", position)
+                Table(context_of(table)).holds.add("late", position)
         real(storage, paths)
 
     monkeypatch.setattr(MemoryStorage, "delete", deleting)
@@ -239,12 +240,12 @@ def test_a_hold_that_makes_no_sense_leaves_no_file(call: dict[str, Any], says: s
     write(table, range(1), ONE)
     with pytest.raises(InvalidError, match=says):
         table.holds.add(**call)
-    assert table._context.storage.list_files(HOLD_FOLDER) == []
+    assert context_of(table).storage.list_files(HOLD_FOLDER) == []
 
 
 def test_a_damaged_hold_stops_nothing() -> None:
     table = table_of()
-    table._context.storage.put(f"{HOLD_FOLDER}/x~1.json", b"{")
+    context_of(table).storage.put(f"{HOLD_FOLDER}/x~1.json", b"{")
     write(table, range(5), ONE)
     assert table.holds.list() == []
     assert len(data_files(table)) == 2
@@ -260,4 +261,4 @@ def test_readers_with_one_name_and_many_do_not_disturb_each_other() -> None:
     assert {each.name for each in table.holds.list()} == {"a", "b"}
     assert older.position < moved.position == newer.position
     assert not table.holds.release("c")
-    assert len(table._context.storage.list_files(HOLD_FOLDER)) == 2
+    assert len(context_of(table).storage.list_files(HOLD_FOLDER)) == 2

@@ -16,6 +16,7 @@ from drawstring.filegroups.write.log_compaction import LogRun, log_runs
 from drawstring.formats.metadata.records import one_record
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.rows import held, rides
 from tests.support.seeds import scaled_steps
@@ -58,7 +59,7 @@ def upsert(table: Table, ts: int, first: int, count: int) -> None:
 def runs(table: Table) -> list[LogRun]:
     """Return what a reader merges with the base file of the only file group."""
     (file_slice,) = table.inspect.files()
-    return log_runs(table._context.storage, table.config, file_slice, InstantRange.of(table.timeline))
+    return log_runs(context_of(table).storage, table.config, file_slice, InstantRange.of(table.timeline))
 
 
 def one_large_and_two_small(how: dict[str, Any]) -> Table:
@@ -70,7 +71,7 @@ def one_large_and_two_small(how: dict[str, Any]) -> Table:
 
 
 def log_files_of_plan(table: Table, instant: str | None) -> list[int]:
-    plan = one_record(table._context.storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
+    plan = one_record(context_of(table).storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
     return [len(each["deltaFilePaths"]) for each in plan["operations"]]
 
 

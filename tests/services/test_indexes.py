@@ -16,6 +16,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.model.index import TableIndex
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.copies import copied
@@ -39,7 +40,7 @@ def expression(table: Table, function: str, **settings: object) -> TableIndex:
 def made(table_type: str = COW, **how: Any) -> Table:
     """Return a table with some commits and no metadata table."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
-    table = Table(TableContext(created._context.storage, clock=SteppingClock()))
+    table = Table(TableContext(context_of(created).storage, clock=SteppingClock()))
     history = History(table, "SIMPLE", 1)
     table.upsert(history.rows(list(range(20)), True), options=QUIET)
     table.upsert(history.rows([1, 2, 30], True), options=QUIET)
@@ -48,7 +49,7 @@ def made(table_type: str = COW, **how: Any) -> Table:
 
 
 def with_metadata(table: Table) -> Table:
-    context = table._context
+    context = context_of(table)
     return Table(TableContext(context.storage, clock=context.clock, uses_metadata=True))
 
 
@@ -284,10 +285,10 @@ def test_a_write_that_goes_on_meanwhile_is_in_the_new_index(has_metadata: bool) 
     table.upsert(rides(("a", "rome", 1, 1.0)))
 
     def indexing(beside: Table) -> None:
-        Table(beside._context).indexes.create("record_index")
+        Table(context_of(beside)).indexes.create("record_index")
         beside.indexes.create("by_fare", "fare")
 
-    late = on(Interrupted(Table(TableContext(table._context.storage)), indexing))
+    late = on(Interrupted(Table(TableContext(context_of(table).storage)), indexing))
     upserting(("a", "rome", 2, 5.0), ("b", "rome", 2, 6.0))(late)
     assert "secondary_index_by_fare" in table.config.metadata_partitions
     assert indexed_places(table) == places(table)
@@ -300,15 +301,15 @@ def test_no_index_is_built_while_a_write_is_about_to_commit(monkeypatch: pytest.
     last = table.timeline.writes()[-1]
     (path,) = [
         status.path
-        for status in table._context.storage.list_files(".hoodie/timeline")
+        for status in context_of(table).storage.list_files(".hoodie/timeline")
         if status.name.startswith(f"{last.requested}_")
     ]
-    content = table._context.storage.read(path)
-    table._context.storage.delete([path])
+    content = context_of(table).storage.read(path)
+    context_of(table).storage.delete([path])
     monkeypatch.setattr("drawstring.services.indexing.recover", lambda locked, failed: locked)
     with pytest.raises(ConflictError, match=f"about to complete: .*{last.requested}"):
         table.indexes.create("record_index")
-    table._context.storage.put(path, content)
+    context_of(table).storage.put(path, content)
     table.indexes.create("record_index")
     assert indexed_places(table) == places(table)
 
@@ -321,7 +322,7 @@ def test_a_repair_builds_all_indexes_again(table_type: str) -> None:
     table.indexes.create("column_stats")
     table.indexes.create("upper", "name", using="column_stats", options={"expr": "upper"})
     names = [each.name for each in table.indexes.list()]
-    storage = table._context.storage
+    storage = context_of(table).storage
     storage.delete([status.path for status in storage.list_files(".hoodie/metadata/files")])
     assert table.services.repair(apply=True)
     assert [each.name for each in table.indexes.list()] == names

@@ -19,6 +19,7 @@ from drawstring.query.table_state import load_facts
 from drawstring.services import indexing
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support import built_statistics, expression_indexes
@@ -48,7 +49,7 @@ def made(table_type: str, *, version: int = 9) -> Table:
 
 
 def opened(table: Table, start_ms: int = START_MS) -> Table:
-    context = TableContext(table._context.storage, clock=SteppingClock(start_ms), uses_metadata=True)
+    context = TableContext(context_of(table).storage, clock=SteppingClock(start_ms), uses_metadata=True)
     return Table(context)
 
 
@@ -118,7 +119,7 @@ def test_the_timeline_tells_of_the_index_as_that_of_hudi() -> None:
     table = made(COW)
     last = table.timeline.writes()[-1].requested
     instant = table.indexes.schedule("column_stats")
-    store = TimelineStore(table._context.storage, table.config, SteppingClock())
+    store = TimelineStore(context_of(table).storage, table.config, SteppingClock())
     (pending,) = store.load().pending_of(Action.INDEXING)
     assert pending == Instant(instant, Action.INDEXING, State.REQUESTED)
     plan = decode_indexing(store.read_requested(pending))
@@ -156,7 +157,7 @@ def test_readers_do_not_use_an_index_that_is_being_built(monkeypatch: pytest.Mon
 def test_whatever_step_an_indexer_dies_at_the_next_run_builds_the_index(table_type: str, name: str) -> None:
     table = made(table_type)
     schedule(table, name)
-    files = files_of(table._context.storage)
+    files = files_of(context_of(table).storage)
     for steps in range(0, STEPS_MAX, 3 * stride()):
         storage = stored(files)
         faulty = FaultyStorage(storage, steps)
@@ -235,7 +236,7 @@ def test_two_processes_do_not_build_one_index(monkeypatch: pytest.MonkeyPatch) -
 def test_a_write_of_another_engine_that_began_before_makes_the_index_wait() -> None:
     table = made(COW)
     table.indexes.create("bloom_filters")
-    context = table._context
+    context = context_of(table)
     instant = schedule(table, UPPER)
     own = TimelineStore(context.storage, table.config, SteppingClock(START_MS + HOUR_MS))
     facts = load_facts(context.storage, SteppingClock())

@@ -16,6 +16,7 @@ import drawstring
 from drawstring.model.result import Remedy, Severity
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 
 SCHEMA = pa.schema(
     [pa.field("id", pa.int64(), nullable=False), pa.field("city", pa.string(), nullable=False)]
@@ -75,7 +76,7 @@ def table(tmp_path: Path) -> Table:
 def leave(table: Table, folder: str, *, hours: int = 1) -> Path:
     path = Path(table.uri) / folder / f".some.file.{UUID}.tmp"
     path.write_bytes(b"half")
-    then = table._context.clock.now_ms() / 1000 - hours * 3600
+    then = context_of(table).clock.now_ms() / 1000 - hours * 3600
     os.utime(path, (then, then))
     return path
 

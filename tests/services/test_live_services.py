@@ -13,6 +13,7 @@ from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.model.instant import PLANNED_ACTIONS, Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn import heartbeat
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interrupted import Act, Interrupted, Standing, on, upserting
@@ -52,7 +53,7 @@ def grown(service: str, path: Path | None = None) -> tuple[Table, str]:
 
 
 def beats(table: Table) -> list[str]:
-    return [each.name for each in table._context.storage.list_files(HEARTBEAT_FOLDER)]
+    return [each.name for each in context_of(table).storage.list_files(HEARTBEAT_FOLDER)]
 
 
 @contextmanager
@@ -126,7 +127,7 @@ def test_a_damaged_file_that_a_service_meets_is_not_blamed_on_others(service: st
     table, _ = grown(service)
 
     def damage(other: Table) -> None:
-        storage = other._context.storage
+        storage = context_of(other).storage
         storage.delete([each.path for each in storage.list_files("rome")])
 
     with pytest.raises(CorruptTableError):

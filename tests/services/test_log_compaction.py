@@ -16,6 +16,7 @@ from drawstring.formats.metadata.records import one_record
 from drawstring.model.files import LogFile
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.write.placement import PlaceGroups
 from tests.support.combinations import others_long
@@ -52,7 +53,7 @@ def blocks(table: Table) -> dict[str, int]:
     instants = InstantRange.of(table.timeline)
     return {
         each.partition: sum(
-            run.blocks for run in log_runs(table._context.storage, table.config, each, instants)
+            run.blocks for run in log_runs(context_of(table).storage, table.config, each, instants)
         )
         for each in table.inspect.files()
     }
@@ -197,8 +198,8 @@ def test_a_log_file_that_another_engine_wrote_by_half_when_it_died_is_not_in_the
     table = with_logs(version)
     instant = table.services.schedule_log_compaction(options=FEW)
     assert instant is not None
-    storage, rows = table._context.storage, held(table)
-    store = TimelineStore(storage, table.config, table._context.clock)
+    storage, rows = context_of(table).storage, held(table)
+    store = TimelineStore(storage, table.config, context_of(table).clock)
     store.start(store.load().pending()[0])
     log = next(each.logs[-1] for each in table.inspect.files() if each.partition == "rome")
     named_by = log.instant if version == 6 else instant
@@ -216,7 +217,7 @@ def test_the_plan_on_the_timeline_is_the_one_of_hudi() -> None:
     table = with_logs(9)
     instant = table.services.schedule_log_compaction(options=FEW)
     name = f".hoodie/timeline/{instant}.logcompaction.requested"
-    plan = one_record(table._context.storage.read(name))
+    plan = one_record(context_of(table).storage.read(name))
     assert plan["strategy"]["compactorClassName"].endswith("LogCompactionExecutionHelper")
     assert plan["preserveHoodieMetadata"] is True
     assert [len(each["deltaFilePaths"]) for each in plan["operations"]] == [4, 3]
@@ -263,7 +264,7 @@ def grown(version: int = 9) -> Table:
 def test_a_hybrid_compaction_decides_for_each_file_group() -> None:
     table, expected = grown(), held(grown())
     instant = table.services.schedule_compaction(options=HYBRID)
-    plan = one_record(table._context.storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
+    plan = one_record(context_of(table).storage.read(f".hoodie/timeline/{instant}.compaction.requested"))
     kinds = {each["partitionPath"]: "DRAWSTRING_LOGS_ONLY" in each["metrics"] for each in plan["operations"]}
     assert kinds == {"rome": False, "oslo": True}
     result = table.services.compact(instant=instant)

@@ -9,6 +9,7 @@ import pytest
 
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.transaction import lock_table, recover_and_load
 from tests.support.rows import rides
 from tests.support.tables import MOR, NEW_FILE_GROUPS, create, locking
@@ -45,9 +46,9 @@ def test_a_service_lists_the_timeline_once_each_time_that_it_takes_the_lock(
 def test_what_the_lock_finds_dead_is_on_no_timeline_that_a_service_goes_by(action: Action) -> None:
     table = create(table_type=MOR)
     table.insert(rides(("a", "oslo", 1, 1.0)))
-    with lock_table(table._context, locking(1_000)) as found:
+    with lock_table(context_of(table), locking(1_000)) as found:
         found.store.request(action, found.store.new_time(found.store.load()))
-    with lock_table(table._context, locking(1_000)) as found:
+    with lock_table(context_of(table), locking(1_000)) as found:
         locked, timeline = recover_and_load(found)
         assert not timeline.pending()
         assert timeline == locked.store.load()

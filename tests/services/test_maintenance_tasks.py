@@ -20,6 +20,7 @@ from drawstring.model.instant import Action
 from drawstring.model.result import CleanResult
 from drawstring.services import table_services as duties
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.table_context import TableContext
@@ -93,7 +94,7 @@ def test_a_service_that_fails_is_told_and_the_others_are_done() -> None:
     table.upsert(rides(("a", "rome", 9, 9.0)), options={"hoodie.clean.automatic": "false"})
     table.services.schedule_compaction()
     log = next(log.status.path for each in table.inspect.files() for log in each.logs)
-    table._context.storage.put(log, b"#HUDI# and nothing more")
+    context_of(table).storage.put(log, b"#HUDI# and nothing more")
     done = {each.task: each for each in table.services.run(options={"hoodie.clean.commits.retained": 1})}
     assert isinstance(done["compaction"].error, CorruptTableError)
     assert isinstance(done["clean"].result, CleanResult)
@@ -133,7 +134,7 @@ def test_a_plan_that_others_run_is_told_to_be_left_to_them(
 ) -> None:
     table = logged(path=tmp_path / "rides")
     plan = table.services.schedule_compaction() or ""
-    context = table._context
+    context = context_of(table)
     with ExitStack() as stack:
         if is_engine:
             context.storage.put(f"{HEARTBEAT_FOLDER}/{plan}", b"")
@@ -175,8 +176,8 @@ def test_partitions_whose_time_is_over_go_where_that_is_asked_for() -> None:
     over = {"hoodie.partition.ttl.strategy.days.retain": 5}
     rome = {"hoodie.partition.ttl.strategy.partition.selected": "rome"}
     inline = {"hoodie.partition.ttl.inline": "true"}
-    later = SteppingClock(table._context.clock.now_ms() + 10 * 86_400_000)
-    aged = Table(replace(table._context, clock=later))
+    later = SteppingClock(context_of(table).clock.now_ms() + 10 * 86_400_000)
+    aged = Table(replace(context_of(table), clock=later))
     assert did(aged, **over) == [], "nobody asked for it"
     assert did(aged, **{**over, "hoodie.partition.ttl.strategy.days.retain": 0}, **inline) == []
     assert did(aged, **over, **rome, **inline) == ["expiry"]

@@ -13,6 +13,7 @@ from drawstring.base.clock import SteppingClock, SystemClock
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.timeline import epoch_ms_of
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.compaction import MERGED, logged
@@ -82,7 +83,7 @@ def test_a_preview_refuses_a_plan_whose_lease_is_held() -> None:
     table = logged(9)
     instant = table.services.schedule_compaction()
     assert instant is not None
-    context = table._context
+    context = context_of(table)
     with service_lease(context.storage, context.clock, context.ids, instant):
         for ask in (table.services.plan_rollback, table.services.rollback):
             with pytest.raises(ConflictError, match="Another process runs this compaction"):
@@ -109,7 +110,7 @@ def test_a_compaction_that_nobody_wants_is_unscheduled(version: int, began: bool
     if began:
         store = store_of(table, SystemClock())
         store.start(store.load().pending_of(Action.COMPACTION)[0])
-        table._context.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
+        context_of(table).storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
     result = table.services.rollback(instant)
     assert result and (result.action, result.files) == ("compaction", int(began))
     assert (table.timeline.pending(), leftovers(table), orphans(table)) == ((), [], [])
@@ -129,7 +130,7 @@ def test_the_time_of_an_unscheduled_plan_is_not_used_again(version: int) -> None
     assert now_ms is not None
     assert table.services.rollback(instant)
     standing = SteppingClock(now_ms, step_ms=0)
-    upserted = Table(replace(table._context, clock=standing)).upsert(rides(NEWEST))
+    upserted = Table(replace(context_of(table), clock=standing)).upsert(rides(NEWEST))
     assert upserted.instant is not None and upserted.instant > instant
     assert held(table) == WITH_NEWEST
 
@@ -191,13 +192,13 @@ def test_a_plan_whose_completion_was_lost_keeps_its_files(version: int, service:
     )
     write = table.timeline.write_at(result.instant)
     assert write is not None and held(table) == MERGED
-    lost, files = lose_completion(table, write), data_files(table._context.storage)
+    lost, files = lose_completion(table, write), data_files(context_of(table).storage)
     for ask in (table.services.plan_rollback, table.services.rollback):
         with pytest.raises(CorruptTableError, match="had been completed"):
             ask(result.instant)
-    assert data_files(table._context.storage) == files
+    assert data_files(context_of(table).storage) == files
     for path, data in lost.items():
-        table._context.storage.put(path, data)
+        context_of(table).storage.put(path, data)
     assert held(table) == MERGED
 
 
@@ -218,7 +219,7 @@ def test_a_rollback_that_dies_at_any_step_is_done_again(version: int, kind: str)
         store.start(store.load().pending()[0])
         assert planned is not None
         instant = planned
-        table._context.storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
+        context_of(table).storage.put(f"rome/f9-0_0-1-0_{instant}.parquet", b"half")
     for copy, step in Prepared.of(table).deaths(lambda each: each.services.rollback(instant), steps_min=2):
         again = opened(copy, START_MS + HOUR_MS)
         assert held(again) == MERGED

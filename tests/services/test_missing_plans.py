@@ -11,6 +11,7 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.services.clustering import run_clustering
 from drawstring.services.compaction import run_compaction
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.methods import method
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, create
@@ -44,7 +45,7 @@ def planned(service: str, version: int) -> tuple[Table, str]:
 
 def run_own(service: str, table: Table, instant: str) -> Any:
     run = run_compaction if service == "compact" else run_clustering
-    return run(table._context, instant, WriteOptions.parse({}), is_own=True)
+    return run(context_of(table), instant, WriteOptions.parse({}), is_own=True)
 
 
 @services

@@ -12,6 +12,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action, Instant
 from drawstring.services.clustering import run_clustering
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import lose_completion, orphans
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
@@ -70,17 +71,17 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
 ) -> None:
     table, instant = made(service, version)
     table.services.clean(options=CLEAN)
-    before, files = held(table), data_files(table._context.storage)
+    before, files = held(table), data_files(context_of(table).storage)
     lost = lose_completion(table, instant)
     with pytest.raises(CorruptTableError, match="Put what is missing back from a backup") as refused:
         ask(table)
     assert refused.value.instant == instant.requested
-    assert data_files(table._context.storage) == files
+    assert data_files(context_of(table).storage) == files
     (finding,) = (each for each in errors(table) if each.check == "timeline")
     assert finding.instant == instant.requested and "only copy" in finding.what
     table.services.repair(apply=True)
     for path, data in lost.items():
-        table._context.storage.put(path, data)
+        context_of(table).storage.put(path, data)
     assert (held(table), table.services.validate().findings) == (before, ())
 
 
@@ -89,12 +90,12 @@ def test_a_plan_whose_inputs_are_gone_is_not_run_again(
 def test_a_write_stands_and_what_follows_it_deletes_nothing(version: int, service: str, then: str) -> None:
     table, instant = made(service, version)
     table.services.clean(options=CLEAN)
-    before, files = held(table), data_files(table._context.storage)
+    before, files = held(table), data_files(context_of(table).storage)
     lost = lose_completion(table, instant)
     getattr(table, then)(rides(OSLO), options=INLINE if service == "compact" else WITHOUT_SERVICES)
-    assert files <= data_files(table._context.storage)
+    assert files <= data_files(context_of(table).storage)
     for path, data in lost.items():
-        table._context.storage.put(path, data)
+        context_of(table).storage.put(path, data)
     assert held(table) == sorted([*before, OSLO])
 
 
@@ -115,16 +116,16 @@ def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     table = create(table_type=COW, version=version)
     for number in range(2):
         table.insert(rides((f"a{number}", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
-    old = data_files(table._context.storage)
+    old = data_files(context_of(table).storage)
     instant = table.services.schedule_clustering()
     assert instant is not None
     store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.CLUSTERING)[0])
     half = f"rome/f9-0_0-1-0_{instant}.parquet"
-    table._context.storage.put(half, b"half")
+    context_of(table).storage.put(half, b"half")
     newer = [("a0", "rome", 2, 2.0), ("a1", "rome", 2, 2.0)]
     allows_updates = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
     table.upsert(rides(*newer), options={**WITHOUT_SERVICES, **allows_updates})
-    table._context.storage.delete([path for path in old if path.startswith("rome/")])
-    assert run_clustering(table._context, instant, table._calls.options("cluster", None)) is None
+    context_of(table).storage.delete([path for path in old if path.startswith("rome/")])
+    assert run_clustering(context_of(table), instant, table._calls.options("cluster", None)) is None
     assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])

@@ -16,6 +16,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import PLANNED_ACTIONS
 from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import save_properties
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
@@ -79,7 +80,7 @@ def beside_last_attempt(refused: Refused, table: Table) -> tuple[ConflictError, 
     began: list[int] = []
 
     def act(other: Table) -> None:
-        names = other._context.storage.list_names(LOCK_FOLDER)
+        names = context_of(other).storage.list_names(LOCK_FOLDER)
         if not began:
             began.append(1)
             upserting(RIVAL, options={**OPTIMISTIC, **WITHOUT_SERVICES})(other)
@@ -243,7 +244,7 @@ def test_properties_that_somebody_else_has_changed() -> None:
 def test_a_first_write_that_does_not_fit_the_first_of_somebody_else() -> None:
     table = create(properties={"hoodie.index.type": "BUCKET"})
     left_open = {key: text for key, text in table.config.properties.items() if key != BUCKETS}
-    save_properties(table._context.storage, left_open, SystemClock())
+    save_properties(context_of(table).storage, left_open, SystemClock())
     four = {**ONCE, BUCKETS: "4"}
     eight = {**OPTIMISTIC, BUCKETS: "8"}
     check(table, *after_other(upserting(ROW, options=four), upserting(RIVAL, options=eight), table), r"rome/")
@@ -254,7 +255,7 @@ def test_another_engine_that_is_at_work_is_told_as_such() -> None:
 
     def of_hudi(other: Table) -> object:
         (write,) = other.timeline.pending_writes()
-        other._context.storage.put(f".hoodie/.heartbeat/{write.requested}", b"")
+        context_of(other).storage.put(f".hoodie/.heartbeat/{write.requested}", b"")
         return other.services.rollback()
 
     error, instant = beside_write(of_hudi, table, dict(OPTIMISTIC))

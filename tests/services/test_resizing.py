@@ -17,6 +17,7 @@ from drawstring.model.instant import Action
 from drawstring.model.plans import decode_nodes, encode_nodes, nodes_of
 from drawstring.services.clustering_plan import middle_of_range, plan_resizing
 from drawstring.storage.protocol import Storage
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import (
     ALLOW,
     CONSISTENT,
@@ -152,7 +153,7 @@ def slice_of(prefix: str, size: int) -> FileSlice:
 )
 def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_path: Path) -> None:
     table = golden_table(name, tmp_path)
-    storage, store = table._context.storage, store_of(table)
+    storage, store = context_of(table).storage, store_of(table)
     for instant in table.timeline.writes():
         if instant.action is not Action.REPLACE_COMMIT:
             continue
@@ -176,7 +177,7 @@ def test_rings_and_nodes_are_written_as_real_hudi_writes_them(name: str, tmp_pat
 @pytest.mark.parametrize("name", ["v6_idx_consistent_split", "v9_idx_consistent_split"])
 def test_a_split_cuts_where_real_hudi_cuts(name: str, tmp_path: Path) -> None:
     ring = Ring.decode(
-        golden_table(name, tmp_path)._context.storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta")
+        context_of(golden_table(name, tmp_path)).storage.read(f"{FOLDERS[0]}/00000000000000.hashing_meta")
     )
     assert [ring.middle(prefix) for prefix in ring.prefixes] == [536870911, 1610612735]
 
@@ -240,7 +241,7 @@ def test_a_resizing_that_real_hudi_wrote_twice_for_goes_with_what_was_written(tm
     (pending,), rows = table.timeline.pending(), table.scan().to_arrow()
     table.upsert(rows.slice(0, 5), options={**CONSISTENT, **ALLOW})
     assert table.timeline.pending() == ()
-    listed = [status.name for status in table._context.storage.list_tree("") if not status.folder]
+    listed = [status.name for status in context_of(table).storage.list_tree("") if not status.folder]
     assert not [name for name in listed if f"_{pending.requested}." in name]
     assert table.scan().to_arrow().num_rows == rows.num_rows
     assert errors(table) == []

@@ -14,6 +14,7 @@ from drawstring.model.result import Severity
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.interleavings import NOW_MS, opened
 from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
@@ -83,8 +84,8 @@ def test_two_processes_that_carry_out_one_restore_do_not_hinder_each_other(
     saved = table.savepoints.create()
     for row in (B, NEW):
         table.upsert(rides(row), options=WITHOUT_SERVICES)
-    storage = TakenAway(table._context.storage, saved)
-    assert Table(replace(table._context, storage=storage)).savepoints.restore(saved)
+    storage = TakenAway(context_of(table).storage, saved)
+    assert Table(replace(context_of(table), storage=storage)).savepoints.restore(saved)
     assert storage.taken
     assert held(table) == [A]
     table.upsert(rides(NEW))
@@ -135,7 +136,7 @@ class SlowToSave(FaultyStorage):
     """
 
     def __init__(self, table: Table, state: str, clock: SharedClock) -> None:
-        super().__init__(table._context.storage, 1 << 60)
+        super().__init__(context_of(table).storage, 1 << 60)
         self._table, self._state, self._clock = table, state, clock
         self.was_slow = False
 
@@ -153,8 +154,8 @@ class SlowToSave(FaultyStorage):
 @pytest.mark.parametrize("state", [".savepoint.inflight", ".savepoint.claim", ".savepoint"])
 def test_a_savepoint_that_stalls_is_refused_or_kept(state: str) -> None:
     clock = SharedClock(NOW_MS)
-    table = opened(begun()._context.storage, clock)
-    by_clock(table._context.storage, clock)
+    table = opened(context_of(begun()).storage, clock)
+    by_clock(context_of(table).storage, clock)
     rows, write = held(table), table.timeline.latest_write()
     slow = SlowToSave(table, state, clock)
     assert write is not None
@@ -198,7 +199,7 @@ class SlowToComplete(FaultyStorage):
     """
 
     def __init__(self, table: Table, until: str, clock: SharedClock, *, dies: bool) -> None:
-        super().__init__(table._context.storage, 1 << 60)
+        super().__init__(context_of(table).storage, 1 << 60)
         self._table, self._until, self._clock, self._dies = table, until, clock, dies
         self.is_put = False
 
@@ -224,8 +225,8 @@ def test_a_write_that_was_completed_and_undone_by_others_does_not_come_back(
     table_type: str, version: int, dies: bool
 ) -> None:
     clock = SharedClock(NOW_MS)
-    table = opened(begun(table_type, version)._context.storage, clock)
-    by_clock(table._context.storage, clock)
+    table = opened(context_of(begun(table_type, version)).storage, clock)
+    by_clock(context_of(table).storage, clock)
     until = table.upsert(rides(B), options=WITHOUT_SERVICES).instant
     slow = SlowToComplete(table, until, clock, dies=dies)
     with suppress(ConflictError, InjectedFault):
@@ -236,7 +237,7 @@ def test_a_write_that_was_completed_and_undone_by_others_does_not_come_back(
     assert errors(table) == []
     later = table.upsert(rides(NEW), options=WITHOUT_SERVICES).instant
     assert [each.requested for each in table.timeline.writes()][1:] == [until, later]
-    names = table._context.storage.list_names(table.config.timeline_folder)
+    names = context_of(table).storage.list_names(table.config.timeline_folder)
     completed = [name for name in names if name.endswith("commit")]
     assert len(completed) == 3, "what came late is gone"
     assert held(table) == [NEW, B]

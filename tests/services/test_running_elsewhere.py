@@ -9,6 +9,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.faults import orphans
 from tests.support.rows import held, rides
@@ -34,7 +35,7 @@ def begun(service: str, age_ms: int = 0) -> tuple[Table, str, str]:
     store = store_of(table, SystemClock())
     store.start(store.load().pending_of(Action.COMPACTION, Action.CLUSTERING)[0])
     written = f"rome/f9-0_0-1-0_{instant}.parquet"
-    table._context.storage.put(written, b"half")
+    context_of(table).storage.put(written, b"half")
     beat(table, instant, age_ms)
     return table, instant, written
 
@@ -46,7 +47,7 @@ def beat(table: Table, instant: str, age_ms: int) -> None:
 
 def is_left_alone(table: Table, instant: str, written: str) -> bool:
     pending = {each.requested for each in table.timeline.pending()}
-    return instant in pending and table._context.storage.exists(written)
+    return instant in pending and context_of(table).storage.exists(written)
 
 
 @services

@@ -14,6 +14,7 @@ from drawstring.formats.metadata.rollback import decode_savepoint, encode_savepo
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionPlan
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import MORE, check_places, resizable_table, ring_of
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.golden import golden_storage
@@ -83,14 +84,14 @@ def test_cleaning_and_archiving_leave_a_savepoint_alone_until_it_is_deleted(
         for each in decode_savepoint(store_of(table).read(_saved(table, saved))).files.values()
         for name in each
     }
-    there = {status.name for status in table._context.storage.list_tree("")}
+    there = {status.name for status in context_of(table).storage.list_tree("")}
     assert names and names <= there
     copy = Prepared.of(table).copy()
     assert opened(copy, START_MS).savepoints.restore(saved)
     assert held(opened(copy, START_MS)) == rows
     table.savepoints.delete(saved)
     assert table.services.clean(options=KEEP_1)
-    assert not names <= {status.name for status in table._context.storage.list_tree("")}
+    assert not names <= {status.name for status in context_of(table).storage.list_tree("")}
     assert table.services.archive(options=SHORT)
     assert held(table) == [("a", "rome", 15, 1.0), ("b", "oslo", 1, 1.0)]
 
@@ -193,12 +194,12 @@ def test_what_stands_in_the_way_of_a_restore_is_told_and_nothing_changes() -> No
         create().savepoints.create()
     table.upsert(rides(("a", "rome", 3, 3.0)), options=WITHOUT_SERVICES)
     before = Prepared.of(table).files
-    (file,) = [s.path for s in table._context.storage.list_files("oslo") if s.name.endswith(".parquet")]
-    content = table._context.storage.read(file)
-    table._context.storage.delete([file])
+    (file,) = [s.path for s in context_of(table).storage.list_files("oslo") if s.name.endswith(".parquet")]
+    content = context_of(table).storage.read(file)
+    context_of(table).storage.delete([file])
     with pytest.raises(CorruptTableError, match="of the savepoint is gone"):
         table.savepoints.restore(saved)
-    table._context.storage.put(file, content)
+    context_of(table).storage.put(file, content)
     assert Prepared.of(table).files.keys() == before.keys()
 
 
@@ -223,7 +224,7 @@ def test_a_file_of_a_savepoint_that_is_gone_is_named() -> None:
     table = listing(table)
     (content,) = (decode_savepoint(store_of(table).read(each)) for each in saved_instants(table))
     path = f"oslo/{content.files['oslo'][0]}"
-    table._context.storage.delete([path])
+    context_of(table).storage.delete([path])
     with pytest.raises(CorruptTableError, match="of the savepoint is missing") as caught:
         table.scan(as_of=saved).to_arrow()
     assert (caught.value.path, caught.value.instant) == (path, saved)
@@ -238,7 +239,7 @@ def test_a_savepoint_without_the_log_files_of_its_write_keeps_too_little_to_be_r
     content = decode_savepoint(store.read(instant))
     bases = {place: tuple(n for n in names if ".log." not in n) for place, names in content.files.items()}
     assert bases != content.files
-    table._context.storage.put(store.path(instant), encode_savepoint(replace(content, files=bases)))
+    context_of(table).storage.put(store.path(instant), encode_savepoint(replace(content, files=bases)))
     for number in range(10, 16):
         table.upsert(rides(("a", "rome", number, 1.0)), options=SHORT)
         table.services.compact(options=SHORT)

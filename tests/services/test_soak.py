@@ -13,6 +13,7 @@ import pytest
 
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, create
 
@@ -76,7 +77,7 @@ def soak(table: Table, done: Counter[str]) -> Seen:
         else:
             table.delete(rides(row(oldest, write)))
         seen.operations.append(done.total())
-        seen.files.append(len(table._context.storage.list_tree("")))
+        seen.files.append(len(context_of(table).storage.list_tree("")))
         seen.instants.append(len(table.timeline.instants))
     return seen
 

@@ -12,6 +12,7 @@ from drawstring.model.instant import Instant
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.rollback.file_owners import instants_in
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from tests.support.consistent_buckets import row, written_during_resizing
@@ -56,7 +57,7 @@ def test_until_the_next_write_a_backup_of_the_lost_file_brings_it_back(
     assert (finding.severity, finding.check, finding.instant) == ("warning", "timeline", write.requested)
     assert "Put that file back from a backup" in finding.what
     for path, data in lost.items():
-        table._context.storage.put(path, data)
+        context_of(table).storage.put(path, data)
     table.upsert(rides(NEXT))
     assert held(table) == sorted([*((UPDATED,) if verb == "upsert" else (FIRST, SECOND)), NEXT])
     assert table.services.validate().findings == ()
@@ -69,7 +70,7 @@ def test_the_next_write_rolls_it_back_and_keeps_what_it_wrote_though_it_dies_at_
     table_type: str, version: int, verb: str
 ) -> None:
     table, write, _ = with_lost(table_type, version, verb)
-    before = files(table._context.storage)
+    before = files(context_of(table).storage)
     for storage, step in Prepared.of(table).deaths(lambda each: each.upsert(rides(NEXT))):
         again = opened(storage, START_MS + HOUR_MS)
         assert held(again) in ([FIRST], sorted([FIRST, NEXT]))
@@ -86,7 +87,7 @@ def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) 
     table, resizing, _ = written_during_resizing(version)
     table.upsert(rides(row(8, 700)))
     write = table.timeline.writes()[-1]
-    storage = table._context.storage
+    storage = context_of(table).storage
     logs = [each for each in data_files(storage) if ".log." in each]
     written = {each for each in logs if write.requested in (instants_in(storage, each) or ())}
     assert any(f"_{resizing}.log" in each for each in written) and len(written) == 2
@@ -100,7 +101,7 @@ def test_what_it_wrote_into_buckets_to_come_is_kept_with_the_rest(version: int) 
 def test_rows_that_were_kept_can_be_written_again(version: int) -> None:
     table, write, _ = with_lost(COW, version, "append")
     table.upsert(rides(NEXT))
-    storage, folder = table._context.storage, f"{LOST_FOLDER}/{write.requested}"
+    storage, folder = context_of(table).storage, f"{LOST_FOLDER}/{write.requested}"
     (path,) = (each.path for each in storage.list_tree(folder) if each.path.endswith(".parquet"))
     rows = pq.read_table(storage.open(path))
     table.upsert(rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie_")]))
@@ -121,7 +122,7 @@ def test_a_clean_that_takes_dead_writes_back_and_repair_keep_them_too(version: i
         table, write, _ = with_lost(COW, version, "append")
         way(table)
         assert table.timeline.pending_writes() == ()
-        assert files(table._context.storage, f"{LOST_FOLDER}/{write.requested}")
+        assert files(context_of(table).storage, f"{LOST_FOLDER}/{write.requested}")
 
 
 @versions
@@ -149,7 +150,7 @@ def test_what_a_dead_writer_left_is_not_kept_though_its_rollback_dies_at_any_ste
     table = create(table_type=table_type, version=version)
     table.insert(rides(FIRST))
     with suppress(DrawstringError):
-        opened(DiesAtTheEnd(table._context.storage, 1_000), START_MS - HOUR_MS).upsert(rides(UPDATED))
+        opened(DiesAtTheEnd(context_of(table).storage, 1_000), START_MS - HOUR_MS).upsert(rides(UPDATED))
     (dead,) = table.timeline.pending_writes()
     for storage, step in Prepared.of(table).deaths(
         lambda each: each.services.rollback(dead.requested), steps_min=4

@@ -14,6 +14,7 @@ from drawstring.model.instant import WRITE_ACTIONS, State
 from drawstring.model.result import Severity
 from drawstring.storage.faults import InjectedFault
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.combinations import others_long
 from tests.support.simulation.steps import DiesBefore
 
@@ -50,9 +51,9 @@ def held(table: Table) -> dict[str, int]:
 
 def die(table: Table, verb: str, *arguments: pa.Table) -> None:
     """Let the process of a call die right before what it did takes effect."""
-    storage = DiesBefore(table._context.storage, WRITE_ACTIONS, State.COMPLETED)
+    storage = DiesBefore(context_of(table).storage, WRITE_ACTIONS, State.COMPLETED)
     with suppress(InjectedFault):
-        getattr(Table(replace(table._context, storage=storage)), verb)(*arguments, options=OPTIONS)
+        getattr(Table(replace(context_of(table), storage=storage)), verb)(*arguments, options=OPTIONS)
         raise AssertionError(f"the {verb} lives on")
 
 
@@ -80,7 +81,7 @@ def test_a_table_with_unusual_partition_values_goes_through_all_services(
     table.upsert(rows(5, VALUES[1::2]), options=OPTIONS)
     table.services.clean(options={"hoodie.clean.commits.retained": "1"})
     assert held(table) == dict.fromkeys(VALUES[1::2], 5)
-    assert table._context.storage.list_folders(".hoodie/.temp") == []
+    assert context_of(table).storage.list_folders(".hoodie/.temp") == []
     table.delete_partition(VALUES[1], options=OPTIONS)
     assert held(table) == dict.fromkeys(VALUES[3::2], 5)
     found = table.services.validate().findings

@@ -19,6 +19,7 @@ from drawstring.services import validate_content
 from drawstring.services.validate_content import SharedKeys
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import BACKUP_PATH, PROPERTIES_PATH
 from tests.support.compaction import FIRST, NEWER, logged
 from tests.support.faults import HOUR_MS, START_MS, is_decided, opened, prepared
@@ -59,7 +60,7 @@ def test_a_table_in_use_is_sound(version: int, table_type: str, index: dict[str,
 def test_a_missing_a_shortened_and_a_damaged_file_are_named(version: int) -> None:
     for damage in ("gone", "shorter", "flipped"):
         table = logged(version)
-        storage, path = table._context.storage, base_file(table)
+        storage, path = context_of(table).storage, base_file(table)
         data = storage.read(path)
         if damage == "gone":
             storage.delete([path])
@@ -75,8 +76,8 @@ def test_a_missing_a_shortened_and_a_damaged_file_are_named(version: int) -> Non
 def test_a_damaged_log_block_is_named_only_where_contents_are_looked_at() -> None:
     table = logged(9)
     log = next(log.status.path for each in table.inspect.files() for log in each.logs)
-    data = table._context.storage.read(log)
-    table._context.storage.put(log, data[:60] + b"\xff" * (len(data) - 60))
+    data = context_of(table).storage.read(log)
+    context_of(table).storage.put(log, data[:60] + b"\xff" * (len(data) - 60))
     assert ("error", "unreadable", log) in found(table)
     assert found(table, quick=True) == []
 
@@ -84,7 +85,7 @@ def test_a_damaged_log_block_is_named_only_where_contents_are_looked_at() -> Non
 @versions
 def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
     table = logged(version)
-    storage, path = table._context.storage, base_file(table)
+    storage, path = context_of(table).storage, base_file(table)
     base = BaseFile.parse(next(each for each in storage.list_files("rome") if each.path == path))
     assert base is not None
     never = f"rome/{base.file_id}_9-9-9_19990101000000000.parquet".replace("1999", "2999")
@@ -103,7 +104,7 @@ def test_orphans_are_found_and_deleted_when_asked_to(version: int) -> None:
 def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
     table = listing(logged(9))
     before = held(table)
-    storage = table._context.storage
+    storage = context_of(table).storage
     storage.delete([each.path for each in storage.list_files("rome") if "partition_metadata" in each.name])
     assert ("error", "partition", "rome") in found(table)
     with pytest.raises(DrawstringError):
@@ -115,7 +116,7 @@ def test_a_partition_that_lost_its_metadata_is_a_partition_again() -> None:
 
 def test_damaged_properties_are_put_in_order_from_their_backup() -> None:
     table = logged(9)
-    storage = table._context.storage
+    storage = context_of(table).storage
     good = storage.read(PROPERTIES_PATH)
     storage.put(BACKUP_PATH, good)
     storage.put(PROPERTIES_PATH, good[: len(good) // 2])
@@ -165,7 +166,7 @@ def test_a_key_in_several_file_groups_and_one_in_a_wrong_bucket_are_named() -> N
     buckets.upsert(rides(*((str(number), "rome", 1, 1.0) for number in range(20))))
     one, other = (each.base for each in buckets.inspect.files()[:2])
     assert one is not None and other is not None
-    storage = buckets._context.storage
+    storage = context_of(buckets).storage
     storage.put(one.status.path, storage.read(other.status.path))
     checks = {each.check: each for each in buckets.services.validate().findings}
     assert checks["bucket"].severity is Severity.ERROR
@@ -209,13 +210,13 @@ def test_a_damaged_commit_and_timeline_are_findings_and_no_exceptions() -> None:
     write = table.timeline.writes()[-1]
     store = store_of(table)
     path = store.path(write)
-    data = table._context.storage.read(path)
-    table._context.storage.put(path, data[:100])
+    data = context_of(table).storage.read(path)
+    context_of(table).storage.put(path, data[:100])
     (finding,) = (each for each in table.services.validate().findings if each.check == "commit")
     assert (finding.path, finding.instant, finding.severity) == (path, write.requested, Severity.ERROR)
-    table._context.storage.put(path, data)
+    context_of(table).storage.put(path, data)
     twice = path.replace(f"_{write.completed}", "_29990101000000000")
-    table._context.storage.put(twice, data)
+    context_of(table).storage.put(twice, data)
     assert any("completed twice" in each.what for each in table.services.validate().findings)
 
 

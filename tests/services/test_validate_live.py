@@ -6,6 +6,7 @@ import pytest
 
 from drawstring.model.result import Remedy
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Standing, upserting
 from tests.support.rows import held, rides
@@ -50,7 +51,7 @@ def test_what_a_live_process_is_at_work_on_needs_no_repair(act: Act) -> None:
 
 def test_a_dead_write_is_repaired_beside_a_live_one() -> None:
     table = filled()
-    storage = table._context.storage
+    storage = context_of(table).storage
     process = Standing(table, upserting(NEW, options=OPTIMISTIC))
     process.start()
     (live,) = table.timeline.pending_writes()

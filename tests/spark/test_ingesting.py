@@ -19,6 +19,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.cli import app
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from tests.support.kafka import Broker
 
@@ -92,7 +93,7 @@ class Both:
     def extra(self, name: str) -> list[Mapping[str, str]]:
         """Return what the commits have besides, as far as sources put it there."""
         table = drawstring.open(self.folder / name)
-        store = TimelineStore(table._context.storage, table.config, table._context.clock)
+        store = TimelineStore(context_of(table).storage, table.config, context_of(table).clock)
         commits = [store.commit_metadata(each) for each in store.load().writes()]
         marks = ("checkpoint", "ingest")
         return [

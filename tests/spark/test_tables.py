@@ -16,6 +16,7 @@ from drawstring.config.keys.read import SYNC
 from drawstring.spark.storage_options import storage_options
 from drawstring.spark.writing import save as replacing
 from drawstring.storage.local import FileSystem
+from drawstring.testing import context_of
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.spark_tables import BUCKETS, COW, KEYS, MOR, OPERATION, load, rides, save
 
@@ -233,7 +234,7 @@ def test_an_overwrite_that_fails_leaves_the_old_table(
 def test_an_overwrite_waits_for_a_writer_of_the_old_table(session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "rides"
     save(rides(session, 1), path, "insert")
-    context = drawstring.open(path)._context
+    context = context_of(drawstring.open(path))
     with table_lock(context.storage, context.clock, context.ids, 0), pytest.raises(ConflictError):
         save(rides(session, 2), path, "insert", "overwrite", **{"hoodie.write.lock.wait_time_ms": "1"})
     assert load(session, path) == [(1, 1)]

@@ -22,6 +22,7 @@ from drawstring.model.instant import Action
 from drawstring.storage import Storage, open_spec, open_storage
 from drawstring.storage import local as module
 from drawstring.storage.local import FileSystem, LocalStorage
+from drawstring.testing import context_of
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 
@@ -213,7 +214,7 @@ def test_cleans_and_the_metadata_table_flush_files_under_the_table_lock_at_the_s
         table.upsert(
             ROWS, options={"hoodie.clean.commits.retained": "2", "hoodie.archive.automatic": "false"}
         )
-    own = MetadataWriter.of(table._context.storage, SystemClock(), SystemIds()).store.load()
+    own = MetadataWriter.of(context_of(table).storage, SystemClock(), SystemIds()).store.load()
     for timeline in (table.timeline, own):
         assert len(timeline.completed_of(Action.CLEAN)) >= 1
     assert len(own.completed_of(Action.COMMIT)) >= 3

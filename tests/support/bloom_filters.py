@@ -11,6 +11,7 @@ from drawstring.metadata.contents import records
 from drawstring.metadata.table import file_hash, open_metadata_table, partition_hash
 from drawstring.model.files import BaseFile
 from drawstring.query.table_state import load_facts
+from drawstring.testing import context_of
 
 Filters = dict[str, tuple[str, str, bytes]]
 """Type, instant and bytes of filters by the key of their record."""
@@ -18,7 +19,7 @@ Filters = dict[str, tuple[str, str, bytes]]
 
 def stored_filters(table: drawstring.Table) -> Filters:
     """Return the filters in the footers of all committed base files."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     found: Filters = {}
     for partition in facts.view.partitions():
         for status in facts.storage.list_files(partition):
@@ -32,7 +33,7 @@ def stored_filters(table: drawstring.Table) -> Filters:
 
 def indexed_filters(table: drawstring.Table) -> Filters:
     """Return the filters that the metadata table has, without those of deleted files."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, SteppingClock())
     rows: list[dict[str, Any]] = records(opened, "bloom_filters").to_pylist()
     live = {row["key"]: row["BloomFilterMetadata"] for row in rows}

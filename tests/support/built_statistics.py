@@ -16,6 +16,7 @@ from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import load_facts
 from drawstring.storage import open_spec
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.index_histories import QUIET, SCHEMA, History
@@ -27,7 +28,7 @@ Records = dict[str, Any]
 
 def kept(table: drawstring.Table, partition: str) -> Records:
     """Return the records that are not deleted of a partition of the metadata table."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, SteppingClock())
     rows = {row["key"]: row for row in records(opened, partition).to_pylist()}
     return {key: row for key, row in rows.items() if not row["ColumnStatsMetadata"]["isDeleted"]}
@@ -35,7 +36,7 @@ def kept(table: drawstring.Table, partition: str) -> Records:
 
 def built(table: drawstring.Table, maintainer: PartitionMaintainer) -> Records:
     """Return the records that a partition would have if it was built now."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     initial = maintainer.initial(TableFacts(open_spec(storage.spec), table.config, SteppingClock()))
     return {row["key"]: row for change in initial.changes for row in change.rows.to_pylist()}
 
@@ -68,7 +69,7 @@ def check(table: Table, taken: object = None, of_hudi: Records | None = None) ->
 def with_statistics(table_type: str, **how: object) -> Table:
     """Return a table with some commits, the last of which added statistics to its metadata table."""
     created = create(SCHEMA, table_type=table_type, partition_by="part", ordering="ts", **how)
-    table = Table(TableContext(created._context.storage, clock=SteppingClock(), uses_metadata=True))
+    table = Table(TableContext(context_of(created).storage, clock=SteppingClock(), uses_metadata=True))
     history = History(table, "SIMPLE", 1)
     table.upsert(history.rows(list(range(20)), True), options=QUIET)
     table.upsert(history.rows([1, 2], True), options=QUIET)

@@ -13,6 +13,7 @@ from drawstring.model.files import FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.storages import Files, files_of, stored
 
 Change = tuple[str, bytes | None]
@@ -63,7 +64,7 @@ def recorded(storage: Storage, table: Table, act: Callable[[Table], object]) -> 
         act: what is done to it.
     """
     recorder = Recorder(storage)
-    act(Table(replace(table._context, storage=recorder)))
+    act(Table(replace(context_of(table), storage=recorder)))
     recorder.note()
     return recorder.noted
 

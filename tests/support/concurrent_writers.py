@@ -11,6 +11,7 @@ from drawstring.model.instant import Instant, time_of
 from drawstring.query.scan import Scan
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.concurrent_changes import Change, recorded
 from tests.support.rows import SCHEMA, rides, sorted_rows
 from tests.support.storages import Files, files_of
@@ -118,17 +119,17 @@ def changed_table(
     writes = table.timeline.writes()
     if hold:
         table.holds.add("reader", time_of(writes[HELD]), hours=10_000)
-    first, length = files_of(table._context.storage), len(written.states)
+    first, length = files_of(context_of(table).storage), len(written.states)
     options = {
         **ONLY_THE_WRITE,
         **KEEP_1,
         "hoodie.clean.policy": policy,
         "hoodie.clean.fileversions.retained": "1",
     }
-    changes = recorded(table._context.storage, table, later_writes(written, options))
+    changes = recorded(context_of(table).storage, table, later_writes(written, options))
     return ChangedTable(first, changes, written.states, written.optimized, writes, length - 1)
 
 
 def table_on(storage: Storage) -> Table:
     """Return a table of rides in a storage."""
-    return Table(replace(create()._context, storage=storage))
+    return Table(replace(context_of(create()), storage=storage))

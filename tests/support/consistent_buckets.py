@@ -7,6 +7,7 @@ from typing import Any
 from drawstring.index.consistent_bucket import Ring, key_hashes, load_ring
 from drawstring.model.files import LogFile
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.copies import copied
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create
@@ -42,7 +43,7 @@ def rows_of(table: Table) -> Rows:
 
 def dual_write_logs(table: Table, resizing: str) -> list[LogFile]:
     """Log files in buckets that a resizing makes, by what is listed."""
-    listed = (LogFile.parse(status) for status in table._context.storage.list_files("rome"))
+    listed = (LogFile.parse(status) for status in context_of(table).storage.list_files("rome"))
     return [log for log in listed if log is not None and log.instant == resizing]
 
 
@@ -68,7 +69,7 @@ def resizable_table(version: int = 9, **how: Any) -> Table:
 def ring_of(table: Table, partition: str = "rome") -> Ring:
     """Return the ring of a partition as the timeline has it."""
     timeline = table.timeline
-    ring = load_ring(table._context.storage, partition, timeline.has_completed)
+    ring = load_ring(context_of(table).storage, partition, timeline.has_completed)
     assert ring is not None
     return ring
 

@@ -11,6 +11,7 @@ from typing import ParamSpec
 from drawstring.base.clock import Clock
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.storages import memory
 
 P = ParamSpec("P")
@@ -28,11 +29,11 @@ def copied(make: Callable[P, Table]) -> Callable[P, Table]:
         key = repr((args, sorted(how.items())))
         if key not in made:
             table = make(*args, **how)
-            if not isinstance(table._context.storage, MemoryStorage):
+            if not isinstance(context_of(table).storage, MemoryStorage):
                 return table
-            made[key] = table, _storage_like(table._context.storage), copy.copy(table._context.clock)
+            made[key] = table, _storage_like(context_of(table).storage), copy.copy(context_of(table).clock)
         table, storage, clock = made[key]
-        return Table(replace(table._context, storage=_storage_like(storage), clock=copy.copy(clock)))
+        return Table(replace(context_of(table), storage=_storage_like(storage), clock=copy.copy(clock)))
 
     return copy_of
 

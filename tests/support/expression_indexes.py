@@ -10,6 +10,7 @@ from drawstring.metadata.contents import records
 from drawstring.metadata.partitions.expression_index import ExpressionIndexMaintainer
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import load_facts
+from drawstring.testing import context_of
 from tests.support import built_statistics
 
 Records = dict[str, Any]
@@ -18,7 +19,7 @@ Records = dict[str, Any]
 
 def kept(table: drawstring.Table, partition: str) -> Records:
     """Return the contents of the records of an expression index that are not deleted."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, SteppingClock())
     return _contents(records(opened, partition).to_pylist())
 

@@ -20,6 +20,7 @@ from drawstring.model.table_version import LAYOUT_2
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.claims import Claim, ClaimState
 from drawstring.timeline.timeline import parse_instant
 from drawstring.txn.table_context import TableContext
@@ -65,7 +66,7 @@ class Prepared:
     def of(table: Table, before: Rows | None = None, after: Rows | None = None) -> Prepared:
         """A table as it is, with the rows that readers may see before and after what is to come."""
         before = held(table) if before is None else before
-        return Prepared(files_of(table._context.storage), before, before if after is None else after)
+        return Prepared(files_of(context_of(table).storage), before, before if after is None else after)
 
     def copy(self) -> Storage:
         return stored(self.files)
@@ -116,7 +117,7 @@ def committed_files(table: Table) -> set[str]:
 
 def orphans(table: Table) -> list[str]:
     """Data files that no commit names; in version 6 a log file may stay whose blocks are taken back."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     extra = data_files(storage) - committed_files(table)
     if table.config.rules.names_logs_by_slice:
         taken_back = {block.rolls_back for path in extra for block in blocks(storage, path)}
@@ -142,7 +143,7 @@ def blocks(storage: Storage, path: str) -> list[Any]:
 
 def leftovers(table: Table) -> list[str]:
     """What only writes under way have: markers, pending instants, claims of what was not rolled back."""
-    storage, timeline = table._context.storage, table.timeline
+    storage, timeline = context_of(table).storage, table.timeline
     files = [*storage.list_tree(".hoodie/.temp"), *storage.list_files(".hoodie/.locks")]
     expected = {"table_lock.json", "drawstring.lock", *(f"{each}.claim" for each in timeline.rolled_back)}
     kept = [status.path for status in files if status.name not in expected]
@@ -171,21 +172,21 @@ def dead_write(table: Table) -> Instant:
     action = Action.DELTA_COMMIT if table.config.is_merge_on_read else Action.COMMIT
     instant = store.start(store.request(action, store.new_time(store.load())))
     path = f"rome/f9-0_0-1-0_{instant.requested}.parquet"
-    Markers(table._context.storage, instant.requested).create(path, "CREATE")
-    table._context.storage.put(path, b"half")
+    Markers(context_of(table).storage, instant.requested).create(path, "CREATE")
+    context_of(table).storage.put(path, b"half")
     return instant
 
 
 def states(table: Table, write: Instant) -> dict[str, Instant]:
     """The files of a write on the timeline, by path."""
-    listed = table._context.storage.list_files(table.config.timeline_folder)
+    listed = context_of(table).storage.list_files(table.config.timeline_folder)
     found = {each.path: parse_instant(each.name, table.config.layout) for each in listed}
     return {path: each for path, each in found.items() if each and each.requested == write.requested}
 
 
 def lose_completion(table: Table, write: Instant, *, all_states: bool = False) -> dict[str, bytes]:
     """Lose the file that says that a write completed; return what was in it."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     paths = [path for path, each in states(table, write).items() if all_states or each.is_completed]
     lost = {path: storage.read(path) for path in paths}
     storage.delete(paths)

@@ -17,6 +17,7 @@ from drawstring.model.result import Severity
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held
 from tests.support.simulation.pauses import PausingStorage, SharedClock
@@ -91,7 +92,7 @@ def interleave(
     Returns:
         What came of the second one at each call: `done` or the name of its error.
     """
-    files, uses_metadata = files_of(table._context.storage), table._context.uses_metadata
+    files, uses_metadata = files_of(context_of(table).storage), context_of(table).uses_metadata
     orders = [in_turn(files, first, second), in_turn(files, second, first)]
     alone = [in_turn(files, first), in_turn(files, second)]
     outcomes: list[str] = []

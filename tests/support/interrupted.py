@@ -11,6 +11,7 @@ from drawstring.base.clock import Clock
 from drawstring.model.files import PARTITION_METADATA, FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.rows import rides
 from tests.support.storages import by_clock
@@ -35,7 +36,7 @@ class Interrupted(FaultyStorage):
     """
 
     def __init__(self, table: Table, act: Act, times: int = 1, folder: str = "rome") -> None:
-        super().__init__(table._context.storage, 1 << 60)
+        super().__init__(context_of(table).storage, 1 << 60)
         self._table, self._act, self._times, self._folder = table, act, times, folder
 
     def let_others_act(self) -> None:
@@ -63,7 +64,7 @@ class Preceded(Interrupted):
 
 def on(storage: Interrupted) -> Table:
     """Return the table on a storage on which others act."""
-    return Table(replace(storage._table._context, storage=storage))
+    return Table(replace(context_of(storage._table), storage=storage))
 
 
 class Standing:
@@ -125,9 +126,9 @@ class ActingClock:
 
 def while_it_sleeps(table: Table, act: Callable[[Table], object], after: float = 0.3) -> Table:
     """Return the table with a clock that lets others act on it, without waiting for the table lock."""
-    clock = ActingClock(table._context.clock, lambda: act(table), after)
-    by_clock(table._context.storage, clock)
-    return Table(replace(table._context, clock=clock))
+    clock = ActingClock(context_of(table).clock, lambda: act(table), after)
+    by_clock(context_of(table).storage, clock)
+    return Table(replace(context_of(table), clock=clock))
 
 
 def in_no_time(table: Table) -> Table:
@@ -136,6 +137,6 @@ def in_no_time(table: Table) -> Table:
 
 
 def slept(table: Table) -> float:
-    clock = table._context.clock
+    clock = context_of(table).clock
     assert isinstance(clock, ActingClock)
     return clock.slept

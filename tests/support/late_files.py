@@ -11,6 +11,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.model.files import FileStatus, parse_data_file
 from drawstring.model.instant import time_of
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
 from tests.support.lingering import until
 from tests.support.rows import held, rides
@@ -67,7 +68,7 @@ def write_until_rolled_back(table: Table, requested: str) -> list[Any]:
 
 def files_of(table: Table, requested: str) -> list[str]:
     """Return the data files that are named by a write."""
-    stored = (parse_data_file(FileStatus(path, 0)) for path in data_files(table._context.storage))
+    stored = (parse_data_file(FileStatus(path, 0)) for path in data_files(context_of(table).storage))
     return [file.status.path for file in stored if file is not None and file.instant == requested]
 
 
@@ -78,7 +79,7 @@ def assert_never_counts(table: Table, requested: str, rows: list[Any]) -> None:
     changes = table.incremental("0", columns=rides(FIRST[0]).column_names).to_arrow()
     assert pa.compute.max(changes.filter(pa.compute.equal(changes["ts"], 2))["ts"]).as_py() is None
     assert requested not in {each.requested for each in table.timeline.instants}
-    archived = open_archive(table._context.storage, table.config).completed("")
+    archived = open_archive(context_of(table).storage, table.config).completed("")
     assert requested not in {each.requested for each in archived}
 
 

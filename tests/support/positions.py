@@ -16,6 +16,7 @@ from drawstring.formats.record_positions import decode_bitmap, decode_list
 from drawstring.model.files import BaseFile, FileStatus, LogFile
 from drawstring.schema.fields import KEY_ALONE, RECORD_KEY
 from drawstring.table import Table
+from drawstring.testing import context_of
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Logged:
 
 
 def _files(table: Table) -> list[FileStatus]:
-    storage = table._context.storage
+    storage = context_of(table).storage
     folders = ["", *(each for each in storage.list_folders("") if each != ".hoodie")]
     return [status for folder in folders for status in storage.list_files(folder)]
 
@@ -45,7 +46,7 @@ def logged(table: Table) -> list[Logged]:
 
 
 def _blocks(table: Table, log: LogFile, bases: list[BaseFile]) -> Iterator[Logged]:
-    with table._context.storage.open(log.status.path) as file:
+    with context_of(table).storage.open(log.status.path) as file:
         for block in log_blocks(file, log):
             if block.kind is BlockType.DELETE:
                 keys = block_deletes(file, block).keys.to_pylist()
@@ -72,7 +73,7 @@ def check_positions(table: Table) -> list[Logged]:
     found = logged(table)
     for each in found:
         if each.base is not None:
-            with table._context.storage.open(each.base.status.path) as file:
+            with context_of(table).storage.open(each.base.status.path) as file:
                 stored = pq.read_table(file, columns=[RECORD_KEY]).column(0).to_pylist()
             assert each.positions is not None
             assert [stored[position] for position in each.positions] == each.keys

@@ -9,6 +9,7 @@ from drawstring.filegroups.read_task import InstantRange
 from drawstring.index.protocol import LOCATION_SCHEMA
 from drawstring.metadata.record_index import open_record_index
 from drawstring.query.table_state import load_facts
+from drawstring.testing import context_of
 
 Place = tuple[str, str, str]
 """Key, partition path, file id."""
@@ -16,7 +17,7 @@ Place = tuple[str, str, str]
 
 def places(table: drawstring.Table) -> set[Place]:
     """Return key, partition and file group of all live records, as the files of the table say."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     read = ReadKeys(
         facts.storage.spec, facts.config, facts.full_schema, InstantRange.of(facts.timeline), LOCATION_SCHEMA
     )
@@ -34,7 +35,7 @@ def places(table: drawstring.Table) -> set[Place]:
 
 def indexed_places(table: drawstring.Table) -> set[Place]:
     """Return key, partition and file group of all records, as the record index says."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     index = open_record_index(facts.storage, facts.config, facts.timeline, SteppingClock())
     assert index is not None, facts.config.metadata_partitions
     paths = facts.view.partitions() if index.is_partitioned else [""]

@@ -11,6 +11,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.metadata.reader import read_rows
 from drawstring.metadata.table import Kind, group_numbers, open_metadata_table
 from drawstring.query.table_state import load_facts
+from drawstring.testing import context_of
 
 Values = set[tuple[str | None, str]]
 """Text of the value, and record key."""
@@ -32,7 +33,7 @@ def indexed_values(table: drawstring.Table, partition: str) -> Values:
 
 def misplaced(table: drawstring.Table, partition: str, *, hashes_value: bool) -> list[str]:
     """Return the keys, also those removed, that are in another file group than their hash tells."""
-    facts = load_facts(table._context.storage, SteppingClock())
+    facts = load_facts(context_of(table).storage, SteppingClock())
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, SteppingClock())
     slices = opened.slices(partition)
     found = []

@@ -18,6 +18,7 @@ from drawstring.filegroups import sorted_merge
 from drawstring.filegroups.log_merge import base_rows
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import save_properties
 from tests.support.rows import SCHEMA, rides
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
@@ -42,7 +43,7 @@ def sorted_table(schema: pa.Schema = SCHEMA, properties: dict[str, str] | None =
 
 def keys_of_files(table: Table) -> dict[str, list[str]]:
     """Return the record keys of every base and log file on storage, in their order."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     found = {}
     for folder in ("", *(each for each in storage.list_folders("") if each != ".hoodie")):
         for status in storage.list_files(folder):
@@ -68,7 +69,7 @@ def unsorted_table(path: Path) -> Table:
     rows = [("b", "rome", 1, 1.0), ("a", "rome", 1, 1.0)]
     for ts in (1, 2):
         table.upsert(rides(*((*row[:2], ts, 1.0) for row in rows)), options=WITHOUT_SERVICES)
-    save_properties(table._context.storage, {**table.config.properties, **LSM}, SteppingClock())
+    save_properties(context_of(table).storage, {**table.config.properties, **LSM}, SteppingClock())
     return table
 
 

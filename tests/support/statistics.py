@@ -26,6 +26,7 @@ from drawstring.model.files import BaseFile, FileSlice, LogFile
 from drawstring.model.instant import Action
 from drawstring.schema.fields import without_meta
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import save_properties
 
 EPOCH = date(1970, 1, 1)
@@ -50,7 +51,7 @@ def add_statistics(table: Table) -> None:
     Args:
         table: a table with a metadata table.
     """
-    context, config = table._context, table.config
+    context, config = context_of(table), table.config
     files = named_files(context.storage, config, table.timeline, context.clock)
     statuses = (status for path in files.partitions() for status in files.files(path))
     parsed = (BaseFile.parse(status) or LogFile.parse(status) for status in statuses)
@@ -72,7 +73,7 @@ def add_records(table: Table, rows: dict[str, list[dict[str, Any]]]) -> None:
         table: a table with a metadata table.
         rows: the records by partition of the metadata table.
     """
-    storage = table._context.storage
+    storage = context_of(table).storage
     writer = MetadataWriter.of(storage, SystemClock(), SystemIds())
     instant = writer.begin(Action.DELTA_COMMIT, INSTANT)
     for partition, records in rows.items():
@@ -100,7 +101,7 @@ def _log_file(records: list[dict[str, Any]]) -> bytes:
 
 def columns_of(table: Table, file: BaseFile | LogFile) -> Iterator[tuple[str, pa.Array]]:
     """Yield the values of each column in a file; none of a log file with a part of the columns."""
-    storage, schema = table._context.storage, without_meta(table.schema)
+    storage, schema = context_of(table).storage, without_meta(table.schema)
     if isinstance(file, BaseFile):
         batches = list(read_base(storage, file.status.path, Selection(schema.names)))
     else:

@@ -15,6 +15,7 @@ from drawstring.base.clock import Clock
 from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import options_of
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from tests.support.copies import copied
 from tests.support.rows import SCHEMA, rides
@@ -54,7 +55,7 @@ def create(schema: pa.Schema = SCHEMA, path: str | Path | None = None, **how: An
 
 def listing(table: Table) -> Table:
     """Open a table whose queries, writes and services list the storage, and build no metadata table."""
-    return Table(replace(table._context, uses_metadata=False))
+    return Table(replace(context_of(table), uses_metadata=False))
 
 
 def new_address() -> str:
@@ -90,7 +91,7 @@ def logs(table: Table) -> int:
 
 def store_of(table: Table, clock: Clock | None = None) -> TimelineStore:
     """Return what writes the timeline of a table, by the table's clock or another one."""
-    return TimelineStore(table._context.storage, table.config, clock or table._context.clock)
+    return TimelineStore(context_of(table).storage, table.config, clock or context_of(table).clock)
 
 
 def locking(wait_ms: int) -> LockSettings:

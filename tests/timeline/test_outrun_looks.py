@@ -9,6 +9,7 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
+from drawstring.testing import context_of
 from drawstring.timeline.archive.lsm import current_version, encode_manifest
 from drawstring.timeline.properties import BACKUP_PATH, PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
@@ -42,7 +43,7 @@ class ChangesAfter(FaultyStorage):
 
 
 def test_properties_that_are_changed_during_a_look_are_not_lost() -> None:
-    storage = create()._context.storage
+    storage = context_of(create()).storage
     data = storage.read(PROPERTIES_PATH)
     storage.put(BACKUP_PATH, data)
     storage.delete([PROPERTIES_PATH])  # as Hudi does before it writes them anew
@@ -61,7 +62,7 @@ def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
     instant = table.services.schedule_clustering()
     assert instant is not None
     (pending,) = table.timeline.pending_of(Action.CLUSTERING)
-    storage = table._context.storage
+    storage = context_of(table).storage
     plan = f".hoodie/{pending.requested}.replacecommit.requested"
     data = storage.read(plan)
 
@@ -80,7 +81,7 @@ def test_a_plan_that_was_taken_off_during_a_look_is_no_damage() -> None:
 
 
 def test_a_version_of_the_archive_that_is_being_written_does_not_count() -> None:
-    storage = create()._context.storage
+    storage = context_of(create()).storage
     storage.put("folder/manifest_3", encode_manifest([]))
     assert current_version(storage, "folder") == 3
     storage.put("folder/_version_", b"")

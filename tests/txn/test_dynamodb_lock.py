@@ -13,6 +13,7 @@ import drawstring
 from drawstring.base.clock import Clock, SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.testing import context_of
 from drawstring.txn.locks import dynamodb_lock
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.path_hash import address_hash
@@ -213,11 +214,11 @@ def test_the_key_is_the_name_of_the_table_or_the_hash_of_its_address(s3: S3Serve
     rows = rides(("a", "rome", 1, 1.0))
     table = drawstring.create(memory().spec.uri, rows.schema, record_key="id", name="trips")
     settings = dynamodb_settings(s3, locks, **{"dynamodb.partition_key": ""})
-    named = provider_lock(table._context.storage, SystemClock(), SystemIds(), settings)
+    named = provider_lock(context_of(table).storage, SystemClock(), SystemIds(), settings)
     assert isinstance(named, DynamoDbLock)
     assert named._place == (locks, "trips")
     implicit = dynamodb_settings(s3, locks, provider="dynamodb_implicit")
-    by_address = provider_lock(table._context.storage, SystemClock(), SystemIds(), implicit)
+    by_address = provider_lock(context_of(table).storage, SystemClock(), SystemIds(), implicit)
     assert isinstance(by_address, DynamoDbLock)
     assert by_address._place == (locks, address_hash(table.uri))
 

@@ -8,6 +8,7 @@ import pytest
 from drawstring.base.clock import SeededIds, SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, UnavailableError
 from drawstring.storage.memory import MemoryStorage
+from drawstring.testing import context_of
 from drawstring.txn.locks.storage_lock import LEASE_MS, LEASE_PATH, LeaseLock
 from tests.support.storages import by_clock, memory
 from tests.support.store_server import StoreServer
@@ -225,7 +226,7 @@ def test_only_what_says_so_is_released(expired: object) -> None:
 
 @pytest.mark.parametrize("kind", ["conflict", "throttled", "lost", "busy"])
 def test_an_answer_of_the_store_that_tells_nothing_does_not_mislead(store: StoreServer, kind: str) -> None:
-    storage = table_in(store, "COPY_ON_WRITE", 9)._context.storage
+    storage = context_of(table_in(store, "COPY_ON_WRITE", 9)).storage
     lock, other = (LeaseLock(storage, SystemClock(), SystemIds(), 3600) for _ in range(2))
     for _ in range(2):  # the file is made, and then replaced
         store.fail("", kind)

@@ -11,6 +11,7 @@ from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
 from drawstring.config.keys.concurrency import HUDI_CLASSES, ProviderName
 from drawstring.storage.local import LocalStorage
+from drawstring.testing import context_of
 from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.file_lock import FileLock, HudiFileLock, InProcessLock
 from drawstring.txn.locks.path_hash import address_hash, xxhash64
@@ -83,7 +84,7 @@ def test_a_provider_that_is_not_there_is_refused_before_anything_is_written(
     table = drawstring.create(memory().spec.uri, rows.schema, record_key="id")
     with pytest.raises(kind, match=text):
         table.upsert(rows, options={"hoodie.write.lock.provider": name})
-    assert table._context.storage.list_files(".hoodie/timeline") == []
+    assert context_of(table).storage.list_files(".hoodie/timeline") == []
 
 
 @pytest.mark.parametrize("name", [ProviderName.IN_PROCESS, ProviderName.FILE_SYSTEM, ProviderName.STORAGE])

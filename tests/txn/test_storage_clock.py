@@ -13,6 +13,7 @@ from drawstring.base.errors import UnavailableError
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.file_lock import HudiFileLock
 from drawstring.txn.locks.storage_lock import LeaseLock
@@ -43,7 +44,7 @@ class Skewed(SystemClock):
 
 def at(table: Table, skew_ms: int) -> Table:
     """Return the table as a machine with a wrong clock sees it."""
-    return Table(replace(table._context, clock=Skewed(skew_ms)))
+    return Table(replace(context_of(table), clock=Skewed(skew_ms)))
 
 
 def new_table() -> Table:
@@ -59,25 +60,25 @@ def test_a_live_writer_is_not_rolled_back(skew_ms: int) -> None:
     done.upsert(rides(ROW), options={**QUIET, "hoodie.write.num.retries.on.conflict.failures": "0"})
     assert held(table) == [ROW, OTHER]
     assert not table.timeline.rolled_back
-    assert not table._context.storage.exists(PROBE)
+    assert not context_of(table).storage.exists(PROBE)
 
 
 @skews
 def test_a_dead_one_is(skew_ms: int) -> None:
     table = new_table()
     dead = dead_write(table)
-    table._context.storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
-    later = Table(replace(table._context, storage=Aged(table._context.storage, HOUR_MS + 300_000)))
+    context_of(table).storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
+    later = Table(replace(context_of(table), storage=Aged(context_of(table).storage, HOUR_MS + 300_000)))
     at(later, skew_ms).upsert(rides(OTHER), options=QUIET)
     assert dead.requested in table.timeline.rolled_back
-    assert not table._context.storage.exists(PROBE)
+    assert not context_of(table).storage.exists(PROBE)
 
 
 def test_a_machine_that_is_behind_learns_that_from_a_heartbeat_in_its_future() -> None:
     table = new_table()
     dead = dead_write(table)
-    table._context.storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
-    later = Table(replace(table._context, storage=Aged(table._context.storage, 300_000)))
+    context_of(table).storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
+    later = Table(replace(context_of(table), storage=Aged(context_of(table).storage, 300_000)))
     at(later, -HOUR_MS).upsert(rides(OTHER), options=QUIET)
     assert dead.requested in table.timeline.rolled_back
 
@@ -87,7 +88,7 @@ def test_nothing_expires_while_the_clock_of_the_storage_cannot_be_read(
 ) -> None:
     table = new_table()
     dead = dead_write(table)
-    table._context.storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
+    context_of(table).storage.put(f"{HEARTBEAT_FOLDER}/{dead.requested}", b"process 7 on elsewhere")
 
     class Unwritable(FaultyStorage):
         def put(self, path: str, data: bytes) -> None:
@@ -95,9 +96,9 @@ def test_nothing_expires_while_the_clock_of_the_storage_cannot_be_read(
                 raise UnavailableError("The disk is full.", path=path)
             super().put(path, data)
 
-    at(Table(replace(table._context, storage=Unwritable(table._context.storage, 1 << 60))), HOUR_MS).upsert(
-        rides(OTHER), options=QUIET
-    )
+    at(
+        Table(replace(context_of(table), storage=Unwritable(context_of(table).storage, 1 << 60))), HOUR_MS
+    ).upsert(rides(OTHER), options=QUIET)
     assert dead.requested not in table.timeline.rolled_back
     assert "could not be read" in caplog.text
 

@@ -18,6 +18,7 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.testing import context_of
 from drawstring.txn.locks import zookeeper_lock
 from drawstring.txn.locks.table_lock import Lock, provider_lock, table_lock
 from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
@@ -263,7 +264,7 @@ def test_the_name_of_the_table_is_the_key_when_none_is_given(server: ZookeeperSe
     rows = rides(("a", "rome", 1, 1.0))
     table = drawstring.create(memory().spec.uri, rows.schema, record_key="id", name="trips")
     settings = server.settings("/base/", **{"zookeeper.lock_key": ""})
-    lock = provider_lock(table._context.storage, SystemClock(), SystemIds(), settings)
+    lock = provider_lock(context_of(table).storage, SystemClock(), SystemIds(), settings)
     assert lock is not None
     assert lock.try_acquire()
     assert nodes(settings, "/base") == ["trips"]

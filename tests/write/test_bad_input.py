@@ -20,6 +20,7 @@ from drawstring.config.table.properties import decode_properties, encode_propert
 from drawstring.storage import open_storage
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import create_table
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.storages import files_below
@@ -177,7 +178,7 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         r"record key city.*the table has id",
     ),
     "an operation that does not exist": (
-        lambda table: table._write_rows("merge", table._context.engine.rows(SCHEMA, []), {}),
+        lambda table: table._write_rows("merge", context_of(table).engine.rows(SCHEMA, []), {}),
         r"write.operation is 'merge'.*upsert",
     ),
     "a table of that name": (

@@ -17,6 +17,7 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.model.instant import time_of
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.bank.accounts import HEARTBEAT_MS, OPTIONS, Kind, Transfer, ledger, open_bank, transfer
 from tests.support.bank.day import Day, Member, mishaps, work
 from tests.support.bank.staff import GONE, LEASE_MS, Job
@@ -101,8 +102,8 @@ def check(table: Table, day: Day) -> None:
     assert read > 0
     assert table.timeline.pending() == ()
     assert errors(table) == []
-    if table._context.uses_metadata and table.config.version > 6:
-        assert listed(table) == data_files(table._context.storage)
+    if context_of(table).uses_metadata and table.config.version > 6:
+        assert listed(table) == data_files(context_of(table).storage)
 
 
 def spend_a_day(

@@ -18,6 +18,7 @@ from drawstring import bootstrapping
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.filegroups.read.bootstrap_reader import side_by_side
 from drawstring.storage.local import LocalStorage
+from drawstring.testing import context_of
 from drawstring.txn import transaction
 from tests.support.combinations import pairwise
 from tests.support.tables import COW, MOR, WITHOUT_COMPACTION
@@ -231,7 +232,7 @@ def test_a_source_is_a_folder_of_parquet_files_elsewhere(tmp_path: Path, source:
     (source / "more.orc").unlink()
     with pytest.raises(InvalidError, match="creates a table"):
         table = drawstring.open(tmp_path / "table")
-        table._write_rows("bootstrap", table._context.engine.rows(pa.schema([]), iter(())), {})
+        table._write_rows("bootstrap", context_of(table).engine.rows(pa.schema([]), iter(())), {})
 
 
 def test_a_bootstrap_that_died_is_taken_back_by_the_next_one(

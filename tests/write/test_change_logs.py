@@ -13,6 +13,7 @@ import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import save_properties
 from tests.support.golden import golden_table
 from tests.support.tables import COW, MOR, new_address
@@ -50,7 +51,7 @@ def fare(image: str | None) -> float | None:
 
 
 def logs(table: Table) -> list[str]:
-    stats = table._context.storage.list_tree("")
+    stats = context_of(table).storage.list_tree("")
     return sorted(status.path for status in stats if status.path.endswith(".cdc"))
 
 
@@ -97,7 +98,7 @@ def test_the_log_holds_what_the_mode_says() -> None:
         table = create(mode)
         table.insert(rows_of(("a", "rome", 1, 1.0)))
         table.upsert(rows_of(("a", "rome", 2, 2.0)))
-        content = table._context.storage.read(logs(table)[0])
+        content = context_of(table).storage.read(logs(table)[0])
         header = content[content.index(b'{"type"') :]
         fields = json.JSONDecoder().raw_decode(header.decode("latin-1"))[0]["fields"]
         assert tuple(field["name"] for field in fields) == names
@@ -134,7 +135,7 @@ def test_the_table_says_whether_and_how_it_logs() -> None:
 def test_a_failed_write_leaves_no_change_log(monkeypatch: pytest.MonkeyPatch) -> None:
     table = create("DATA_BEFORE")
     table.insert(rows_of(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)))
-    storage = type(table._context.storage)
+    storage = type(context_of(table).storage)
     put = storage.put_if_absent
 
     def failing(self: Any, path: str, data: bytes) -> bool:
@@ -155,7 +156,7 @@ def test_changes_that_merge_column_by_column_are_not_logged_yet() -> None:
     table = create("DATA_BEFORE")
     table.insert(rows_of(("a", "rome", 1, 1.0)))
     patching = {**table.config.properties, "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
-    save_properties(table._context.storage, patching, SystemClock())
+    save_properties(context_of(table).storage, patching, SystemClock())
     with pytest.raises(UnsupportedError, match=r"logs changes .* and merges records column by column"):
         table.upsert(rows_of(("a", "rome", 2, 2.0)))
 

@@ -15,6 +15,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.local import LocalEngine
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, A, B, C, create, filled, new_address
 
@@ -258,6 +259,6 @@ def test_what_reads_rows_to_change_them_goes_to_other_processes() -> None:
             sent.append(pickle.loads(pickle.dumps(read)))
             return super().read(sources, sent[-1], schema)
 
-    Table(replace(table._context, engine=Sending())).update("id = 'a'", {"fare": 5.0})
+    Table(replace(context_of(table), engine=Sending())).update("id = 'a'", {"fare": 5.0})
     assert len(sent) == 1
     assert held(table)[0] == ("a", "rome", 1, 5.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.base.errors import InvalidError
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from tests.support.rows import rides
 from tests.support.tables import create
@@ -22,7 +23,7 @@ def test_a_commit_has_the_options_with_the_prefix(operation: str) -> None:
         table.update("id = 'a'", {"fare": "2.0"}, options=JOB)
     else:
         getattr(table, operation)(rides(("a", "rome", 2, 2.0)), options=JOB)
-    store = TimelineStore(table._context.storage, table.config, table._context.clock)
+    store = TimelineStore(context_of(table).storage, table.config, context_of(table).clock)
     first, second = (store.commit_metadata(each).extra.get("job_name") for each in store.load().writes())
     assert (first, second) == (None, "nightly")
 

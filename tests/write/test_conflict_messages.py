@@ -10,6 +10,7 @@ import pytest
 from drawstring.base.errors import LostRaceError
 from drawstring.model.instant import Action
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting
@@ -114,7 +115,7 @@ def test_properties_that_changed_are_named() -> None:
     path = ".hoodie/hoodie.properties"
 
     def change(other: Table) -> None:
-        storage = other._context.storage
+        storage = context_of(other).storage
         storage.put(path, storage.read(path) + b"hoodie.table.note=x\n")
 
     with pytest.raises(LostRaceError, match=r"properties of the table \(hoodie\.table\.note\)") as caught:
@@ -128,7 +129,7 @@ def test_a_write_that_was_rolled_back_meanwhile_names_the_rollback() -> None:
     table = filled()
 
     def roll_back(other: Table) -> None:
-        storage = other._context.storage
+        storage = context_of(other).storage
         (write,) = other.timeline.pending_writes()
         storage.delete([f"{HEARTBEAT_FOLDER}/{write.requested}"])
         other.services.rollback(write.requested)

@@ -9,6 +9,7 @@ import pytest
 from drawstring.base.errors import ConflictError
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import stride
 from tests.support.interleavings import NOW_MS, opened
 from tests.support.metadata_tables import listed
@@ -50,7 +51,7 @@ def upsert(table: Table, *rows: tuple[str, str, int, float]) -> None:
 def test_a_builder_that_stood_still_leaves_the_list_of_the_one_that_took_over(table_type: str) -> None:
     plain = create(table_type=table_type)
     upsert(plain, OLD)
-    files = files_of(plain._context.storage)
+    files = files_of(context_of(plain).storage)
     first = [COW, MOR].index(table_type) * stride() // 2
     for call in range(first, CALLS_MAX, stride()):
         clock = SharedClock(NOW_MS)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import ConflictError, InvalidError
+from drawstring.testing import context_of
 from drawstring.write.delete_partition import matching
 from tests.support.combinations import pairwise
 from tests.support.rows import held, rides
@@ -73,7 +74,7 @@ def test_patterns_cross_slashes_and_take_no_other_sign_for_a_pattern() -> None:
 def test_rows_name_the_partitions_when_no_option_does() -> None:
     table = create()
     table.upsert(rides(ROME, PISA, OSLO))
-    rows = table._context.engine.rows(*_stream(rides(ROME, ("new", "oslo", 1, 1.0))))
+    rows = context_of(table).engine.rows(*_stream(rides(ROME, ("new", "oslo", 1, 1.0))))
     table._write_rows("delete_partition", rows, {})
     assert held(table) == [PISA]
 
@@ -100,7 +101,7 @@ def test_a_table_without_partitions_says_what_empties_it(path: str) -> None:
     table.upsert(rides(ROME))
     with pytest.raises(InvalidError, match=r"is not a partition|delete\(where=.*insert_overwrite_table"):
         table.delete_partition(path)
-    rows = table._context.engine.rows(*_stream(rides(ROME)))
+    rows = context_of(table).engine.rows(*_stream(rides(ROME)))
     with pytest.raises(InvalidError, match="is not partitioned"):
         table._write_rows("delete_partition", rows, {})
     assert held(table) == [ROME]

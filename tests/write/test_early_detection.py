@@ -13,6 +13,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.interleavings import OPTIMISTIC, interleave
 from tests.support.interrupted import (
     ActingClock,
@@ -42,7 +43,7 @@ def standing(table: Table) -> Standing:
 
 def in_text_files(table: Table) -> None:
     """Replace the markers of the pending write by those of Hudi's timeline server."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     (pending,) = table.timeline.pending_writes()
     folder = f"{MARKER_ROOT}/{pending.requested}"
     marked = [status.path for status in storage.list_tree(folder)]
@@ -59,7 +60,7 @@ def test_a_write_gives_way_before_it_writes_a_file(table_type: str, version: int
     first = standing(table)
     if in_text:
         in_text_files(table)
-    storage = table._context.storage
+    storage = context_of(table).storage
     before = {status.path for status in storage.list_tree("rome")}
     with pytest.raises(RivalError) as caught:
         table.upsert(rides(SECOND), options={**EARLY, **ONE_ATTEMPT})
@@ -86,10 +87,10 @@ def test_a_write_notices_a_rival_that_begins_while_it_writes_other_file_groups(
 
     def begin_others(_: Table) -> None:
         for path in begun:
-            Markers(table._context.storage, rival.requested).create(path, "MERGE")
+            Markers(context_of(table).storage, rival.requested).create(path, "MERGE")
 
     second = on(Interrupted(on(Interrupted(table, begin_others, folder="pisa")), begin_others))
-    in_turn = Table(replace(second._context, engine=LocalEngine(threads=1)))
+    in_turn = Table(replace(context_of(second), engine=LocalEngine(threads=1)))
     with pytest.raises(RivalError):
         in_turn.upsert(rides(SECOND, C), options={**EARLY, **ONE_ATTEMPT})
     first.finish()
@@ -140,10 +141,10 @@ def test_a_write_does_not_wait_for_a_rival_that_is_killed(tmp_path: Path) -> Non
 def test_nobody_gives_way_to_a_dead_writer() -> None:
     table = filled()
     first = standing(table)
-    clock = ActingClock(table._context.clock, lambda: None)
+    clock = ActingClock(context_of(table).clock, lambda: None)
     clock.slept = 3600
-    by_clock(table._context.storage, clock)
-    later = Table(replace(table._context, clock=clock))
+    by_clock(context_of(table).storage, clock)
+    later = Table(replace(context_of(table), clock=clock))
     later.upsert(rides(SECOND), options={**EARLY, **ONE_ATTEMPT})
     first.finish()
     assert SECOND in held(table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.interleavings import NOW_MS, interleave, opened
 from tests.support.rows import rides
 from tests.support.simulation.pauses import SharedClock
@@ -21,7 +22,7 @@ def with_dropped_partition(
 ) -> Table:
     """Return a table with a partition whose files the next clean deletes."""
     created = create(table_type=table_type, version=version, properties=how)
-    table = opened(created._context.storage, SharedClock(NOW_MS - HOUR_MS), uses_metadata)
+    table = opened(context_of(created).storage, SharedClock(NOW_MS - HOUR_MS), uses_metadata)
     table.upsert(rides(("a", "bern", 1, 1.0), ("b", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     table.delete_partition("bern", options=WITHOUT_SERVICES)
     for ts in (2, 3):

@@ -11,6 +11,7 @@ from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedE
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, create, listing
@@ -32,9 +33,9 @@ def on_day(storage: Storage, day: int) -> Table:
 
 def lived_in(table_type: str, version: int, **options: Any) -> Storage:
     """Rome is written to on days 0 and 8 (an update), oslo on day 0, bern on day 5."""
-    storage = create(
-        table_type=table_type, version=version, properties={"hoodie.index.type": "SIMPLE"}
-    )._context.storage
+    storage = context_of(
+        create(table_type=table_type, version=version, properties={"hoodie.index.type": "SIMPLE"})
+    ).storage
     on_day(storage, 0).upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)), options=WITHOUT_SERVICES)
     on_day(storage, 5).upsert(rides(("c", "bern", 1, 1.0)), options=WITHOUT_SERVICES)
     on_day(storage, 8).upsert(rides(("a", "rome", 2, 2.0)), options={**WITHOUT_SERVICES, **options})

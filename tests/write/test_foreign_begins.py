@@ -14,6 +14,7 @@ from drawstring.base.errors import ConflictError
 from drawstring.model.instant import Action, Instant
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import in_no_time, slept, while_it_sleeps
@@ -39,7 +40,7 @@ def with_a_beginner(table_type: str, *, inflight: bool = False) -> tuple[Table, 
     store = store_of(table)
     action = Action.DELTA_COMMIT if table_type == MOR else Action.COMMIT
     instant = store.request(action, store.new_time(store.load()))
-    table._context.storage.put(f"{HEARTBEAT_FOLDER}/{instant.requested}", b"")
+    context_of(table).storage.put(f"{HEARTBEAT_FOLDER}/{instant.requested}", b"")
     if inflight:
         store.start(instant)
     return table, instant

@@ -17,6 +17,7 @@ from drawstring.base.errors import InvalidError, UnavailableError, disk_error, d
 from drawstring.engine.spill import SpillingGroups
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.methods import method
 from tests.support.simulation.full_disks import FullDisk
 
@@ -80,7 +81,7 @@ def test_a_full_disk_is_told_as_what_it_is(table_type: str, free_bytes: int, tmp
     table = made(tmp_path / "t", table_type)
     table.upsert(rows(10))
     before = table.scan().to_arrow()
-    full = Table(replace(table._context, storage=FullDisk(table._context.storage, free_bytes)))
+    full = Table(replace(context_of(table), storage=FullDisk(context_of(table).storage, free_bytes)))
     with pytest.raises(UnavailableError, match=r"The disk is full\. Free space"):
         full.upsert(rows(100_000))
     assert table.scan().to_arrow().equals(before)

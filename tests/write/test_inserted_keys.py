@@ -10,6 +10,7 @@ import pytest
 
 from drawstring.base.errors import LostRaceError
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn import conflict_resolution
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
 from tests.support.interrupted import Interrupted, Standing, on
@@ -99,7 +100,7 @@ def test_a_key_in_another_partition_is_another_key_unless_the_index_is_global(ci
 def test_a_file_without_footer_entries_is_read() -> None:
     def insert_plainly(other: Table, options: dict[str, str]) -> None:
         upserting("l", "n", "x")(other, options)
-        storage = other._context.storage
+        storage = context_of(other).storage
         (stat,) = store_of(other).commit_metadata(other.timeline.writes()[-1]).stats
         with storage.open(stat.path) as file:
             rows = pq.read_table(file)

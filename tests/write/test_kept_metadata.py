@@ -13,6 +13,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans, stride
@@ -46,17 +47,17 @@ def restored(table: Table) -> None:
 
 def rolled_back(table: Table) -> None:
     """Let a write die before its commit, and take it back."""
-    faulty = FaultyStorage(table._context.storage, WRITTEN)
+    faulty = FaultyStorage(context_of(table).storage, WRITTEN)
     with suppress(InjectedFault):
         opened(faulty, START_MS + HOUR_MS).upsert(NEWER, options=QUIET)
-    assert opened(LongAgo(table._context.storage), START_MS + 2 * HOUR_MS).services.rollback()
+    assert opened(LongAgo(context_of(table).storage), START_MS + 2 * HOUR_MS).services.rollback()
 
 
 def reversioned(table: Table) -> None:
     """Change the version, with which the metadata table goes until the next write."""
     assert table.versions.downgrade(6) if table.config.version > 6 else table.versions.upgrade(9)
     assert not table.config.metadata_partitions
-    opened(table._context.storage, START_MS + HOUR_MS).upsert(NEWER, options=QUIET)
+    opened(context_of(table).storage, START_MS + HOUR_MS).upsert(NEWER, options=QUIET)
 
 
 OTHERS: dict[str, Callable[[Table], Any]] = {
@@ -77,14 +78,14 @@ def opened(storage: Storage, start_ms: int = START_MS, *, by_metadata: bool = Tr
 
 def own_compactions(table: Table) -> list[str]:
     """Return the completed compactions of a metadata table of version 6."""
-    names = [status.name for status in table._context.storage.list_files(".hoodie/metadata/.hoodie")]
+    names = [status.name for status in context_of(table).storage.list_files(".hoodie/metadata/.hoodie")]
     return [name for name in names if name.endswith("001.commit")]
 
 
 @copied
 def made(table_type: str, version: int = 9, commits: int = 3) -> Table:
     """Create a table with a metadata table."""
-    storage = create(table_type=table_type, version=version)._context.storage
+    storage = context_of(create(table_type=table_type, version=version)).storage
     table = opened(storage, START_MS - HOUR_MS)
     table.upsert(FIRST, options=QUIET)
     for number in range(1, commits):
@@ -106,14 +107,14 @@ def test_the_metadata_table_names_the_files_of_the_table_after_each_action(
     table_type: str, operation: str, version: int
 ) -> None:
     table = made(table_type, version)
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     (OPERATIONS | OTHERS)[operation](table)
-    files = data_files(table._context.storage)
+    files = data_files(context_of(table).storage)
     if (table_type, operation, version) == (MOR, "rollback", 6):  # whose log files stay, and do not count
         files = {each for each in files if each in listed(table) or ".log.3_" not in each}
     assert listed(table) == files
     assert not table.services.validate().findings
-    assert held(table) == held(opened(table._context.storage, by_metadata=False))
+    assert held(table) == held(opened(context_of(table).storage, by_metadata=False))
 
 
 DELTA, COMPACTION = 3, 10
@@ -152,7 +153,7 @@ def test_whatever_step_a_writer_dies_at_readers_by_the_metadata_table_see_a_comm
     table_type: str, operation: str, commits: int, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = made(table_type, version, commits)
-    files, before = files_of(table._context.storage), held(table)
+    files, before = files_of(context_of(table).storage), held(table)
     OPERATIONS[operation](table)
     after = held(table)
     for steps in range(0, STEPS_MAX, stride()):
@@ -198,7 +199,7 @@ def orphans_are_gone(table: Table) -> bool:
 @pytest.mark.scaled
 def test_a_write_that_one_failure_stops_leaves_nothing_in_the_metadata_table() -> None:
     table = made(MOR)
-    files, before = files_of(table._context.storage), held(table)
+    files, before = files_of(context_of(table).storage), held(table)
     stopped = 0
     for steps in range(0, STEPS_MAX, stride()):
         storage = stored(files)
@@ -221,14 +222,14 @@ def test_a_table_gets_a_metadata_table_with_its_first_write(version: int) -> Non
     table = create(table_type=MOR, version=version)
     table.upsert(FIRST)
     assert table.config.metadata_partitions == ("files",)
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
 
 
 def test_a_table_gets_none_where_the_open_table_or_the_write_does_without() -> None:
     table = create(table_type=MOR)
     table.upsert(FIRST, options=WITHOUT)
     table.services.compact(options=WITHOUT)
-    storage = table._context.storage
+    storage = context_of(table).storage
     opened(storage, by_metadata=False).upsert(NEWER)
     assert not storage.list_folders(".hoodie/metadata")
     assert table.config.metadata_partitions == ()
@@ -246,7 +247,7 @@ def test_a_table_of_version_6_gets_one_once_nothing_is_pending() -> None:
     assert table.services.compact()
     table.upsert(NEWER, options=QUIET)
     assert table.config.metadata_partitions == ("files",)
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
 
 
 def test_a_compaction_of_version_6_waits_for_what_is_pending() -> None:
@@ -255,19 +256,19 @@ def test_a_compaction_of_version_6_waits_for_what_is_pending() -> None:
     for number in range(12):
         table.upsert(rides(("c", "rome", number + 20, 3.0)), options=QUIET)
     assert not own_compactions(table)
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     assert table.services.compact()
     table.upsert(rides(("c", "rome", 40, 3.0)), options=QUIET)
     assert own_compactions(table)
-    assert listed(table) == data_files(table._context.storage)
-    assert held(table) == held(opened(table._context.storage, by_metadata=False))
+    assert listed(table) == data_files(context_of(table).storage)
+    assert held(table) == held(opened(context_of(table).storage, by_metadata=False))
 
 
 def test_a_metadata_table_that_lacks_a_write_of_another_engine_is_built_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     table = made(COW)
-    storage = table._context.storage
+    storage = context_of(table).storage
     before = {path: data for path, data in files_of(storage).items() if path.startswith(".hoodie/metadata/")}
     table.upsert(rides(("e", "bern", 5, 5.0)), options=QUIET)
     storage.delete_tree(".hoodie/metadata")
@@ -283,7 +284,7 @@ def test_a_metadata_table_that_lacks_a_write_of_another_engine_is_built_again(
 
 def test_a_metadata_table_that_cannot_be_read_is_switched_off(caplog: pytest.LogCaptureFixture) -> None:
     table = made(COW)
-    storage = table._context.storage
+    storage = context_of(table).storage
     storage.delete([".hoodie/metadata/.hoodie/hoodie.properties"])
     plain = opened(storage, START_MS, by_metadata=False)
     with caplog.at_level(logging.WARNING):
@@ -299,17 +300,17 @@ SHORT = {"hoodie.keep.min.commits": "3", "hoodie.keep.max.commits": "4", "hoodie
 
 @pytest.mark.parametrize("table_type", [COW, MOR])
 def test_both_timelines_stay_short(table_type: str) -> None:
-    table = opened(create(table_type=table_type)._context.storage)
+    table = opened(context_of(create(table_type=table_type)).storage)
     lengths = []
     for number in range(45):
         table.upsert(rides(("a", "rome", number, 1.0), (f"k{number}", "oslo", number, 1.0)), options=SHORT)
-        lengths.append(len(table._context.storage.list_files(".hoodie/metadata/.hoodie/timeline")))
+        lengths.append(len(context_of(table).storage.list_files(".hoodie/metadata/.hoodie/timeline")))
     assert max(lengths) <= 110
     assert max(lengths[30:]) <= max(lengths[:30])
     assert len(table.timeline.instants) < 40
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     assert not table.services.validate().findings
-    assert len(table._context.storage.list_files(".hoodie/metadata/files")) < 40
+    assert len(context_of(table).storage.list_files(".hoodie/metadata/files")) < 40
     assert len(held(table)) == 46
 
 

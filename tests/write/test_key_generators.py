@@ -14,6 +14,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config import table_types
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.golden import golden_table
 from tests.support.rows import arrow_rows, scanned
 from tests.support.tables import COW, MOR, new_address
@@ -206,7 +207,7 @@ def forget(table: Table, properties: dict[str, str]) -> None:
     from drawstring.base.clock import SystemClock
     from drawstring.timeline.properties import save_properties
 
-    save_properties(table._context.storage, properties, SystemClock())
+    save_properties(context_of(table).storage, properties, SystemClock())
 
 
 GOLDEN_CUSTOM = {

@@ -8,6 +8,7 @@ import pytest
 from drawstring import Table
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.parquet import parquet_footer
+from drawstring.testing import context_of
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, create
 
@@ -22,7 +23,7 @@ def test_a_rewritten_file_has_all_its_keys_in_the_bloom_filter() -> None:
     table.upsert(rides(*rows[10:40]))
     table.delete(rides(*rows[:15]))
     table.upsert(rides(*rows[35:]))
-    storage = table._context.storage
+    storage = context_of(table).storage
     newest = max(
         (status.path for status in storage.list_files("rome") if status.path.endswith(".parquet")),
         key=lambda path: path.rpartition("_")[2],
@@ -67,7 +68,7 @@ def test_a_write_with_a_bloom_index_makes_the_filters_of_its_files_exact() -> No
 
 
 def filters_in(table: Table) -> list[BloomFilter]:
-    storage = table._context.storage
+    storage = context_of(table).storage
     paths = [each.path for each in storage.list_files("rome") if each.path.endswith(".parquet")]
     footers = [parquet_footer(storage, path) for path in paths]
     assert footers

@@ -10,6 +10,7 @@ from drawstring.filegroups.write.markers import Markers
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Instant
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from tests.support.late_files import DetachedEngine
 from tests.support.rows import held, rides
@@ -20,7 +21,7 @@ FIRST = rides(("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0))
 
 def late_file(table: Table, instant: str) -> str:
     """Do what an attempt does that was outrun: note a file of its own, and make it."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     [of_winner] = [each.path for each in storage.list_files("rome") if each.name.endswith(".parquet")]
     path = f"rome/{BaseFile.name_of('late-0', '0-0-9', instant)}"
     Markers(storage, instant).create(path, "CREATE")
@@ -29,7 +30,7 @@ def late_file(table: Table, instant: str) -> str:
 
 
 def test_a_file_begun_while_the_commit_is_made_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = Table(replace(create()._context, engine=DetachedEngine()))
+    table = Table(replace(context_of(create()), engine=DetachedEngine()))
     complete, late = TimelineStore.complete, []
 
     def outrun(store: TimelineStore, instant: Instant, *rest: object, **others: object) -> Instant:
@@ -40,7 +41,7 @@ def test_a_file_begun_while_the_commit_is_made_goes(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(TimelineStore, "complete", outrun)
     table.insert(FIRST)
     assert late
-    assert not table._context.storage.exists(late[0])
+    assert not context_of(table).storage.exists(late[0])
     assert held(table) == [("a", "rome", 1, 1.0), ("b", "rome", 1, 1.0)]
 
 
@@ -49,6 +50,6 @@ def test_a_file_begun_after_the_commit_goes_with_the_next_write() -> None:
     table.insert(FIRST)
     late = late_file(table, table.timeline.writes()[0].requested)
     table.upsert(rides(("a", "rome", 2, 2.0)))
-    assert not table._context.storage.exists(late)
-    assert not table._context.storage.list_tree(".hoodie/.temp")
+    assert not context_of(table).storage.exists(late)
+    assert not context_of(table).storage.list_tree(".hoodie/.temp")
     assert held(table) == [("a", "rome", 2, 2.0), ("b", "rome", 1, 1.0)]

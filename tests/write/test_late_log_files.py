@@ -13,6 +13,7 @@ from drawstring.engine.local import LocalEngine
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import dead_write
 from tests.support.rows import held, rides
@@ -54,7 +55,7 @@ def stall(files: dict[str, bytes], call: int) -> tuple[str, list[tuple[object, .
 def test_a_writer_that_resumes_overwrites_no_log_file_of_others(version: int) -> None:
     table = create(table_type=MOR, version=version)
     table.upsert(rides(("a", "rome", 1, 1.0)))
-    files = files_of(table._context.storage)
+    files = files_of(context_of(table).storage)
     stalls = list(takewhile(bool, (stall(files, call) for call in range(CALLS_MAX))))
     logs = {where: rows for where, rows in filter(None, stalls) if where.startswith("change rome/")}
     assert any(".log.1_" in where or "_1.log.parquet" in where for where in logs)
@@ -69,7 +70,7 @@ def test_a_query_is_planned_again_if_a_late_log_file_is_deleted_before_it_is_rea
     for ts in (1, 2):
         table.upsert(rides(("a", "rome", ts, float(ts))), options=WITHOUT_SERVICES)
     table.services.rollback(dead_write(table).requested)
-    storage = table._context.storage
+    storage = context_of(table).storage
     (log,) = [path for path in data_files(storage) if ".log." in path]
     late = log.replace(".log.1_", ".log.2_")
     storage.put(late, storage.read(log))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.testing import context_of
 from drawstring.write.merge import MergeBuilder
 from tests.support.combinations import pairwise
 from tests.support.rows import held, rides
@@ -227,7 +228,7 @@ def test_an_update_does_not_move_a_row_to_another_partition() -> None:
 
 def test_only_partitions_that_can_match_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     table = filled()
-    storage = table._context.storage
+    storage = context_of(table).storage
     opened: list[str] = []
     plain = type(storage).open
     monkeypatch.setattr(type(storage), "open", lambda s, path: opened.append(path) or plain(s, path))

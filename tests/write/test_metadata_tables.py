@@ -20,6 +20,7 @@ from drawstring.schema.fields import META_COLUMNS
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.faults import stride
 from tests.support.golden import unpack
 from tests.support.metadata_tables import listed
@@ -48,8 +49,8 @@ def nothing(table: Table) -> CommitResult:
 
 
 def through(table: Table, fail_after: int, failures: int | None = None) -> tuple[Table, FaultyStorage]:
-    faulty = FaultyStorage(table._context.storage, fail_after, failures)
-    return Table(replace(table._context, storage=faulty)), faulty
+    faulty = FaultyStorage(context_of(table).storage, fail_after, failures)
+    return Table(replace(context_of(table), storage=faulty)), faulty
 
 
 def writes(table: Table) -> list[str]:
@@ -63,7 +64,7 @@ def die_with_files(table: Table) -> str:
         with suppress(InjectedFault):
             dying.upsert(rows(table), options=KEEP)
         dead = [each.requested for each in table.timeline.pending_writes()]
-        if dead and table._context.storage.list_tree(f".hoodie/.temp/{dead[-1]}"):
+        if dead and context_of(table).storage.list_tree(f".hoodie/.temp/{dead[-1]}"):
             return dead[-1]
     raise AssertionError("no write died")
 
@@ -94,7 +95,7 @@ def test_a_write_that_is_refused_or_empty_leaves_a_metadata_table_alone(name: st
 def test_a_rollback_takes_back_what_the_metadata_table_of_version_6_was_told_of(tmp_path: Path) -> None:
     table = drawstring.open(unpack("v6_mdt_cow", tmp_path))
     dead, told = die_with_files(table), ".hoodie/metadata/.hoodie"
-    storage = table._context.storage
+    storage = context_of(table).storage
     for name in (f"{dead}.deltacommit.requested", f"{dead}.deltacommit.inflight", f"{dead}.deltacommit"):
         storage.put(f"{told}/{name}", b"{}")
     log = next(
@@ -119,7 +120,7 @@ def test_a_rollback_takes_back_what_the_metadata_table_of_version_6_was_told_of(
 def test_a_rollback_of_what_the_metadata_table_was_told_of_takes_that_back(tmp_path: Path) -> None:
     table = drawstring.open(unpack("v9_mdt_compacted", tmp_path))
     dead, told = die_with_files(table), ".hoodie/metadata/.hoodie/timeline"
-    storage = table._context.storage
+    storage = context_of(table).storage
     for name in (
         f"{dead}.deltacommit.requested",
         f"{dead}.deltacommit.inflight",
@@ -171,7 +172,7 @@ def test_an_action_that_took_effect_keeps_the_partitions_that_this_release_knows
     assert len(kept) > 1
     assert ACTIONS[action](table)
     assert sorted(table.config.metadata_partitions) == kept
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
     assert [each for each in table.services.validate().findings if each.check == "metadata"] == []
 
 
@@ -189,7 +190,7 @@ def test_a_compaction_keeps_the_list_of_files(version: int, tmp_path: Path) -> N
     assert table.services.schedule_compaction() is not None
     assert len(table.config.metadata_partitions) > 1
     assert table.services.compact()
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
 
 
 def test_a_repair_builds_a_damaged_metadata_table_again(tmp_path: Path) -> None:
@@ -200,7 +201,7 @@ def test_a_repair_builds_a_damaged_metadata_table_again(tmp_path: Path) -> None:
     assert {each.remedy for each in table.services.validate().findings} == {Remedy.METADATA}
     assert table.services.repair(apply=True)
     assert not table.services.validate().findings
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
 
 
 @pytest.mark.parametrize("place", ["", "/.hoodie", "/.hoodie/timeline", "/files"])
@@ -219,7 +220,7 @@ def test_a_file_in_the_place_of_a_folder_is_a_damage_like_others(
     assert not table.config.metadata_partitions
     table.upsert(rows(table).slice(0, 1))
     assert table.config.metadata_partitions == ("files",)
-    assert listed(table) == data_files(table._context.storage)
+    assert listed(table) == data_files(context_of(table).storage)
 
 
 def test_a_savepoint_leaves_the_metadata_table_alone(tmp_path: Path) -> None:
@@ -238,13 +239,13 @@ def test_a_restore_that_dies_has_switched_the_metadata_table_off_before_a_write_
     for changes in range(1, NEVER, stride()):
         copy = tmp_path / "copy"
         shutil.copytree(root, copy)
-        table = Table(replace(drawstring.open(copy)._context, storage=LocalStorage(copy)))
+        table = Table(replace(context_of(drawstring.open(copy)), storage=LocalStorage(copy)))
         dying, faulty = through(table, changes)
         with suppress(InjectedFault):
             dying.savepoints.restore(before[-2])
         if writes(table) != before and table.config.metadata_partitions:
             assert not table.timeline.pending()  # it is built again once the restore is complete
-            assert listed(table) == data_files(table._context.storage)
+            assert listed(table) == data_files(context_of(table).storage)
         is_done = faulty.changes < changes
         assert not is_done or sorted(table.config.metadata_partitions) == partitions
         shutil.rmtree(copy)

@@ -14,6 +14,7 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease, LeaseLock
 from tests.support.faults import leftovers, orphans
 from tests.support.processes import running
@@ -52,10 +53,10 @@ def test_a_table_lives_in_a_store(store: StoreServer, table_type: str, version: 
 def test_what_a_dead_writer_left_in_a_store_is_rolled_back(store: StoreServer, fail_after: int) -> None:
     table = table_in(store, MOR, 9)
     table.upsert(rides(("a", "rome", 1, 1.0), ("b", "oslo", 1, 1.0)))
-    dying = Table(replace(table._context, storage=FaultyStorage(table._context.storage, fail_after)))
+    dying = Table(replace(context_of(table), storage=FaultyStorage(context_of(table).storage, fail_after)))
     with pytest.raises(InjectedFault):
         dying.upsert(rides(("a", "rome", 2, 2.0), ("b", "oslo", 2, 2.0)))
-    later = Table(replace(table._context, storage=Aged(table._context.storage)))
+    later = Table(replace(context_of(table), storage=Aged(context_of(table).storage)))
     later.upsert(rides(("c", "rome", 1, 1.0)))
     ts = {row[0]: row[2] for row in held(table)}
     assert ts in ({"a": 1, "b": 1, "c": 1}, {"a": 2, "b": 2, "c": 1})
@@ -79,7 +80,7 @@ def test_two_processes_take_turns(store: StoreServer) -> None:
 @s3_first
 def test_a_second_writer_gives_up_while_the_first_one_writes(store: StoreServer) -> None:
     table = table_in(store, COW, 9)
-    first = LeaseLock(table._context.storage, SystemClock(), SystemIds())
+    first = LeaseLock(context_of(table).storage, SystemClock(), SystemIds())
     assert first.try_acquire()
     with pytest.raises(ConflictError, match=r"owner .*lease good for \d+ s more.*wait_time_ms") as caught:
         table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)
@@ -92,7 +93,7 @@ def test_a_second_writer_gives_up_while_the_first_one_writes(store: StoreServer)
 @s3_first
 def test_the_lease_of_a_killed_writer_ends_by_itself(store: StoreServer) -> None:
     table = table_in(store, COW, 9)
-    storage, clock = table._context.storage, SystemClock()
+    storage, clock = context_of(table).storage, SystemClock()
     storage.put(LEASE_PATH, Lease(False, clock.now_ms() + 60_000, "killed").encode())
     with pytest.raises(ConflictError, match="owner killed"):
         table.upsert(rides(("a", "rome", 1, 1.0)), options=NO_WAIT)

@@ -12,6 +12,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.schema.fields import META_COLUMNS
+from drawstring.testing import context_of
 from tests.support.rows import A1, A2, B1, SCHEMA, changed_since, held, rides
 from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, NEW_FILE_GROUPS, create, table_types
 
@@ -320,12 +321,12 @@ def test_columns_grow_at_any_depth_and_widen(table_type: str, options: dict[str,
 @table_types
 def test_a_commit_carries_what_the_caller_adds(table_type: str) -> None:
     table = create(table_type=table_type)
-    rows = table._context.engine.rows(SCHEMA, rides(A1).to_batches())  # type: ignore[attr-defined]
+    rows = context_of(table).engine.rows(SCHEMA, rides(A1).to_batches())  # type: ignore[attr-defined]
     result = table._write_rows("upsert", rows, {}, {"checkpoint": "17"})
     assert result.completed
     assert b"checkpoint" in b"".join(
-        table._context.storage.read(each.path)
-        for each in table._context.storage.list_files(".hoodie/timeline")
+        context_of(table).storage.read(each.path)
+        for each in context_of(table).storage.list_files(".hoodie/timeline")
     )
 
 

@@ -12,6 +12,7 @@ from drawstring.base.resources import this_process
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
 from tests.support.interleavings import OPTIMISTIC
@@ -167,7 +168,7 @@ def test_a_lease_that_a_stalled_planner_took_at_the_time_of_a_write_does_not_tel
     table = filled()
 
     def lease_and_write(other: Table) -> None:
-        context = other._context
+        context = context_of(other)
         (pending,) = other.timeline.pending_writes()
         with service_lease(context.storage, context.clock, context.ids, pending.requested) as lease:
             assert lease is not None
@@ -180,7 +181,7 @@ def test_a_lease_that_a_stalled_planner_took_at_the_time_of_a_write_does_not_tel
 
 def roll_back_as_hudi_rs(table: Table) -> None:
     """Take pending writes off the timeline, whoever made them."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     pending = [each.requested for each in table.timeline.pending_writes()]
     files = storage.list_tree(".hoodie/timeline")
     storage.delete([file.path for file in files if any(time in file.path for time in pending)])

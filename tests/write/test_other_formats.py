@@ -22,6 +22,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
 from drawstring.formats.data_file import base_footer, key_summary
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.rows import rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create
 
@@ -81,7 +82,7 @@ def made(ending: str, table_type: str = MOR, path: Path | None = None, **propert
 
 def names(table: Table) -> list[str]:
     """Return the endings of the data files of a table, in order."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     found = [each.name for each in storage.list_files("rome") if not each.name.startswith(".")]
     return sorted(name.partition(".")[2] for name in found)
 
@@ -202,7 +203,7 @@ def test_log_files_have_the_format_and_the_footers_of_native_ones(ending: str, l
     table.delete(rides(("b", "rome", 9, 0.0)), options=WITHOUT_SERVICES)
     (file_slice,) = table.inspect.files()
     assert names(table) == sorted([ending, f"deletes.{ending}", *[f"log.{ending}"] * 2])
-    storage = table._context.storage
+    storage = context_of(table).storage
     stored = {each.native: base_footer(storage, each.status.path) for each in file_slice.logs}
     for footer in stored.values():
         assert footer.entries["hudi.log.format.VERSION"] == "2"
@@ -232,7 +233,7 @@ def test_base_files_carry_the_key_summary_by_which_lookups_leave_them_out(ending
     table.insert(rides(("b", "rome", 1, 1.0), ("a", "rome", 1, 1.0)))
     (file_slice,) = table.inspect.files()
     assert file_slice.base is not None
-    summary = key_summary(table._context.storage, file_slice.base.status.path)
+    summary = key_summary(context_of(table).storage, file_slice.base.status.path)
     assert summary is not None
     assert (summary.rows, summary.smallest, summary.largest) == (2, "a", "b")
     bloom = summary.bloom_filter()

@@ -11,6 +11,7 @@ from drawstring.base.errors import ConflictError, UnsupportedError
 from drawstring.index.existing_writes import FOLDERS
 from drawstring.model.instant import time_of
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import PISA, ROMANS, prefixes, table_with_two_rings
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans, settled_rows
 from tests.support.interrupted import in_no_time
@@ -105,7 +106,7 @@ def test_rings_of_archived_overwrites_go() -> None:
     counts = []
     for ts in range(2, 16):
         table.insert_overwrite(rides(("k1", "rome", ts, 1.0)), options=few)
-        names = [each.name for each in table._context.storage.list_tree(FOLDERS[0]) if "rome" in each.path]
+        names = [each.name for each in context_of(table).storage.list_tree(FOLDERS[0]) if "rome" in each.path]
         counts.append(len(names))
     assert max(counts) < 16
     table.upsert(rides(("k1", "rome", 20, 2.0), ("k2", "rome", 20, 2.0)))
@@ -115,7 +116,7 @@ def test_rings_of_archived_overwrites_go() -> None:
 @pytest.mark.parametrize("rows", [ROMANS, []], ids=["overwritten", "dropped"])
 def test_a_partition_whose_ring_another_engine_left_as_it_was_is_mended_by_overwriting_it(rows: Any) -> None:
     table = table_with_two_rings(9)
-    storage = table._context.storage
+    storage = context_of(table).storage
     if rows:
         table.insert_overwrite(rides(*rows))
     else:

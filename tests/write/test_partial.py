@@ -13,6 +13,7 @@ import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.formats.log_inline import scan_blocks
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.combinations import pairwise
 from tests.support.partial_rows import PARTIAL, SCHEMA, filled, rows_with
 from tests.support.rows import scanned
@@ -84,7 +85,7 @@ def test_logs_hold_the_columns_given_and_no_others() -> None:
     table = filled(MOR)
     table.upsert(rows_with("id city ts fare", ("a", "rome", 6, 10.0)), options=PARTIAL)
     (log,) = [log for each in table.inspect.files() for log in each.logs]
-    with table._context.storage.open(log.status.path) as file:
+    with context_of(table).storage.open(log.status.path) as file:
         (block,) = scan_blocks(file, file.size())
     assert block.is_partial
     assert block.schema_json
@@ -101,7 +102,7 @@ def test_a_table_that_goes_by_commit_time_logs_whole_rows() -> None:
     )
     blocks = []
     for log in [log for each in table.inspect.files() for log in each.logs]:
-        with table._context.storage.open(log.status.path) as file:
+        with context_of(table).storage.open(log.status.path) as file:
             blocks += scan_blocks(file, file.size())
     assert [block.is_partial for block in blocks] == [False, False]
     assert held(table)[0] == ("a", "rome", 6, 10.0, "new", ["x"])
@@ -138,7 +139,7 @@ def blocks(table: Table) -> list[tuple[bool, set[str]]]:
     found = []
     for each in table.inspect.files():
         for log in each.logs:
-            with table._context.storage.open(log.status.path) as file:
+            with context_of(table).storage.open(log.status.path) as file:
                 for block in scan_blocks(file, file.size()):
                     names = {
                         field["name"] for field in json.loads(block.schema_json or '{"fields": []}')["fields"]

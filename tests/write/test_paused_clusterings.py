@@ -16,6 +16,7 @@ from drawstring.model.files import FileStatus
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, Writer, opened
 from tests.support.interrupted import WAIT_SECONDS
@@ -104,7 +105,7 @@ def test_a_resizing_that_loses_the_lock_just_before_it_completes_undoes_no_prefe
     is_planned: bool,
 ) -> None:
     clock = SharedClock(NOW_MS)
-    storage = MemoryStorage(stored(files_of(resizable_table()._context.storage)).spec.uri, clock)
+    storage = MemoryStorage(stored(files_of(context_of(resizable_table()).storage)).spec.uri, clock)
     options = {**PREFER, **MORE}
     planned = opened(storage, clock).services.schedule_clustering(options=options) if is_planned else None
     rows = rides(row(3, 500), row(90, 500))

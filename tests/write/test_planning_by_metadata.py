@@ -16,6 +16,7 @@ from drawstring.model.files import FileStatus
 from drawstring.model.instant import Instant
 from drawstring.storage.protocol import Subfolder
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
@@ -41,7 +42,7 @@ ACTIONS: dict[str, Callable[[Table], Any]] = {
 def opened(table: Table, *, by_metadata: bool = True) -> Table:
     """Open a table anew."""
     clock = SteppingClock(1_900_000_000_000)
-    return Table(TableContext(table._context.storage, clock=clock, uses_metadata=by_metadata))
+    return Table(TableContext(context_of(table).storage, clock=clock, uses_metadata=by_metadata))
 
 
 def written(table_type: str, *, by_metadata: bool = True, options: dict[str, str] | None = None) -> Table:
@@ -117,7 +118,7 @@ def test_few_partitions_of_a_long_list_are_looked_up_and_many_read_at_once(
         init(self, files)
 
     monkeypatch.setattr(NamedFiles, "__init__", noted)
-    context = table._context
+    context = context_of(table)
     listing = context.listing(table.config, table.timeline)
     assert listing is not None
     assert [len(listing.files(f"city{number}")) for number in range(6)] == [1] * 6
@@ -128,7 +129,7 @@ def test_few_partitions_of_a_long_list_are_looked_up_and_many_read_at_once(
 
 def test_a_listing_is_read_anew_where_it_is_unpickled() -> None:
     table = made(MOR)
-    listing = table._context.listing(table.config, table.timeline)
+    listing = context_of(table).listing(table.config, table.timeline)
     assert listing is not None
     before = {path: listing.files(path) for path in listing.partitions()}
     copied = pickle.dumps(listing)
@@ -139,7 +140,7 @@ def test_a_listing_is_read_anew_where_it_is_unpickled() -> None:
 
 def test_a_damaged_metadata_table_stops_no_write(caplog: pytest.LogCaptureFixture) -> None:
     table = made(MOR)
-    storage = table._context.storage
+    storage = context_of(table).storage
     logs = [each.path for each in storage.list_files(".hoodie/metadata/files") if ".log." in each.name]
     storage.put(sorted(logs)[-1], b"damaged")
     with caplog.at_level(logging.WARNING):
@@ -165,5 +166,5 @@ def test_a_write_reads_the_metadata_of_no_commit_but_the_newest(monkeypatch: pyt
 def test_a_savepoint_that_never_completed_hides_no_file() -> None:
     table = made(COW)
     last = table.timeline.writes()[-1].requested
-    table._context.storage.put(f".hoodie/timeline/{last}.savepoint.inflight", b"")
+    context_of(table).storage.put(f".hoodie/timeline/{last}.savepoint.inflight", b"")
     assert held(opened(table)) == held(opened(table, by_metadata=False))

@@ -13,6 +13,7 @@ from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.instant import time_of
 from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import (
@@ -41,7 +42,7 @@ kinds = pytest.mark.parametrize(("table_type", "version"), [(COW, 9), (MOR, 9), 
 
 def reserved(table: Table) -> list[str]:
     """Return the times of the writes that have a reservation."""
-    names = table._context.storage.list_names(LOCK_FOLDER)
+    names = context_of(table).storage.list_names(LOCK_FOLDER)
     return [name.removesuffix(RESERVED_SUFFIX) for name in names if name.endswith(RESERVED_SUFFIX)]
 
 
@@ -102,7 +103,7 @@ def test_a_write_that_lost_begins_again_when_those_are_done_that_were_at_work() 
     next_one = Standing(table, upserting(("b", "rome", 6, 6.0)))
 
     def lose(other: Table) -> None:
-        clock = other._context.clock
+        clock = context_of(other).clock
         clock.sleep(1.0)  # so long does the attempt take
         table.upsert(rides(RIVAL))
         next_one.start()
@@ -155,7 +156,7 @@ def test_a_wait_in_vain_tells_the_file_groups_in_which_it_is_at_work() -> None:
 
     def act(other: Table) -> None:
         (pending,) = other.timeline.pending_writes()
-        other._context.storage.put(f"{MARKER_ROOT}/{pending.requested}/rome/{BEGUN}.marker.CREATE", b"")
+        context_of(other).storage.put(f"{MARKER_ROOT}/{pending.requested}/rome/{BEGUN}.marker.CREATE", b"")
         for retries in ("0", "1"):
             with pytest.raises(ReservedError) as caught:
                 in_no_time(other).upsert(rides(RIVAL), options={**ONCE, RETRIES: retries})
@@ -250,7 +251,7 @@ def test_one_that_stands_still_until_its_heartbeat_expires_cannot_commit_after_o
     first = Last(table)
     first.begin()
     late = while_it_sleeps(table, lambda _: None)
-    late._context.clock.sleep(300)
+    context_of(late).clock.sleep(300)
     late.upsert(rides(RIVAL), options=ONCE)
     first.finish()
     assert isinstance(first.error, ConflictError)
@@ -262,7 +263,7 @@ def test_a_reservation_that_is_cut_short_keeps_nobody_away() -> None:
 
     def act(other: Table) -> None:
         (time,) = reserved(other)
-        other._context.storage.put(f"{LOCK_FOLDER}/{time}{RESERVED_SUFFIX}", b'{"parti')
+        context_of(other).storage.put(f"{LOCK_FOLDER}/{time}{RESERVED_SUFFIX}", b'{"parti')
         other.upsert(rides(RIVAL), options=ONCE)
 
     with pytest.raises(LostRaceError):
@@ -310,7 +311,7 @@ def test_one_that_writes_elsewhere_as_well_reserves_that_too_when_it_loses_there
 
     def look(other: Table) -> None:
         (time,) = reserved(other)
-        text = other._context.storage.read(f"{LOCK_FOLDER}/{time}{RESERVED_SUFFIX}").decode()
+        text = context_of(other).storage.read(f"{LOCK_FOLDER}/{time}{RESERVED_SUFFIX}").decode()
         seen.append(text.count("rome") + text.count("oslo"))
 
     def look_and_let_lose(other: Table) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.model.instant import Action
+from drawstring.testing import context_of
 from tests.support.rows import held, rides
 from tests.support.tables import COW, create, store_of
 
@@ -19,7 +20,7 @@ def test_an_overwrite_that_was_rolled_back_and_resumes_is_rolled_back_again(vers
     requested = store.request(Action.REPLACE_COMMIT, store.new_time(store.load()), b"")
     assert table.services.rollback(requested.requested)
     started = store.start(requested)
-    assert table._context.storage.exists(store.path(started))
+    assert context_of(table).storage.exists(store.path(started))
     assert held(table) == [ROW]
     table.upsert(rides(("b", "rome", 1, 1.0)))
     assert held(table) == [ROW, ("b", "rome", 1, 1.0)]

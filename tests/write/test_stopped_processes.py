@@ -10,6 +10,7 @@ import time
 import pytest
 
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
 from tests.support.processes import running
 from tests.support.rows import held, rides
@@ -30,7 +31,7 @@ def write_on(table: Table, first: int) -> None:
 
 
 def known_writes(table: Table) -> set[str]:
-    archived = open_archive(table._context.storage, table.config).completed("")
+    archived = open_archive(context_of(table).storage, table.config).completed("")
     return {each.requested for each in (*table.timeline.writes(), *archived) if each.is_write}
 
 

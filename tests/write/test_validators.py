@@ -15,6 +15,7 @@ from drawstring.config.keys import ingest
 from drawstring.filegroups.write.markers import Markers
 from drawstring.model.commit import CommitMetadata
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.transaction import Transaction
 from drawstring.write import validation
 from drawstring.write.validation import staged_tables
@@ -256,7 +257,7 @@ def test_no_file_of_a_refused_write_stays(tmp_path: Any) -> None:
 
 def test_files_of_failed_attempts_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     table = listing(create(engine=DetachedEngine()))
-    storage, left = table._context.storage, []
+    storage, left = context_of(table).storage, []
 
     def staged(transaction: Transaction, timeline: Any, metadata: CommitMetadata) -> Any:
         """Leave a file of a dead task on the storage, with the rows of one that is committed."""

@@ -12,6 +12,7 @@ from drawstring.base.errors import ConflictError, DrawstringError, PendingCluste
 from drawstring.model.instant import Action
 from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import ActingClock, Interrupted, Standing, on, slept, while_it_sleeps
 from tests.support.rows import held, rides
@@ -66,9 +67,9 @@ EXPIRY = {**OPTIMISTIC, "hoodie.partition.ttl.strategy.days.retain": "5"}
 
 def aged(table: Table, act: Callable[[Table], object]) -> Table:
     """Return the table ten days later, with a clock that lets others act while somebody sleeps."""
-    clock = ActingClock(table._context.clock, lambda: act(table), after=TEN_DAYS + 0.3)
+    clock = ActingClock(context_of(table).clock, lambda: act(table), after=TEN_DAYS + 0.3)
     clock.slept = TEN_DAYS
-    return Table(replace(table._context, clock=clock))
+    return Table(replace(context_of(table), clock=clock))
 
 
 def test_partitions_expire_once_the_clustering_is_gone() -> None:
@@ -93,10 +94,10 @@ def test_a_clustering_whose_process_dies_meanwhile_is_unscheduled() -> None:
     def die(other: Table) -> None:
         with suppress(DrawstringError):
             Table(
-                replace(other._context, storage=FaultyStorage(other._context.storage, 6))
+                replace(context_of(other), storage=FaultyStorage(context_of(other).storage, 6))
             ).services.cluster()
         assert other.timeline.pending_of(Action.CLUSTERING)
-        clock = writer._context.clock
+        clock = context_of(writer).clock
         assert isinstance(clock, ActingClock)
         clock.slept += 3600  # its lease expires
 

@@ -14,6 +14,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.rows import SCHEMA, rides
 from tests.support.spark import spark_session
@@ -143,7 +144,7 @@ def files_of_a_table(kind: tuple[str, int], properties: tuple[tuple[str, str], .
     table = create(table_type=kind[0], version=kind[1], properties={INDEX: "SIMPLE", **dict(properties)})
     table.insert(rides(*OLD))
     table.upsert(rides(OLD[0]))
-    return files_of(table._context.storage)
+    return files_of(context_of(table).storage)
 
 
 def refused(path: Path, name: str, kind: tuple[str, int], opened: Callable[[str], Table], give: Give) -> None:

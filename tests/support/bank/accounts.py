@@ -22,6 +22,7 @@ import drawstring
 from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.properties import load_config
 from drawstring.txn.table_context import TableContext
 
@@ -115,7 +116,7 @@ def open_bank(uri: str, kind: Kind, storage_options: Mapping[str, str]) -> Table
     first = {"ts": 1, "balance": FIRST_BALANCE}
     rows = [{"id": account, "branch": branch, **first} for account, branch in ACCOUNTS.items()]
     if kind.by_metadata:
-        table = Table(replace(table._context, uses_metadata=True))
+        table = Table(replace(context_of(table), uses_metadata=True))
     table.insert(pa.Table.from_pylist(rows, SCHEMA), options=OPTIONS)
     return table
 

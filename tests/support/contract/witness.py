@@ -16,6 +16,7 @@ from drawstring.formats.log_inline.blocks import LogBlock
 from drawstring.model.files import LogFile
 from drawstring.model.result import CommitResult
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.contract.cells import PATCHES
 from tests.support.contract.kinds import Kind, Row
 from tests.support.contract.model import COMMIT_TIME, PARTITION_PATH, State
@@ -151,7 +152,7 @@ class Witness:
 
 def data_blocks(table: Table, instant: str) -> Iterator[LogBlock]:
     """Yield the blocks with records that a commit wrote."""
-    storage = table._context.storage
+    storage = context_of(table).storage
     for status in storage.list_tree(""):
         log = LogFile.parse(status)
         if log is not None and not log.is_cdc and not status.path.startswith(".hoodie/"):

@@ -21,6 +21,7 @@ from drawstring.model.files import FileStatus
 from drawstring.model.result import Severity
 from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
+from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
 from tests.support.simulation.steps import CHANGES_MAX, KEYS, take
 from tests.support.simulation.stores import drop, has_leases
@@ -305,7 +306,7 @@ def check_whole(world: World, step: Step, where: str, allowed: Container[str] = 
     bad = [each for each in findings if each.severity is Severity.ERROR and each.check not in allowed]
     assert bad == [], f"{where}: {bad}"
     table = world.table()
-    archived = open_archive(table._context.storage, table.config).completed("")
+    archived = open_archive(context_of(table).storage, table.config).completed("")
     known = {each.requested for each in (*table.timeline.writes(), *archived) if each.is_write}
     lost = [each.instant for each in world.moments if each.instant not in known]
     assert lost == [] or step.name == "restore", f"{where}: {lost} are in no timeline"

@@ -21,6 +21,7 @@ from drawstring.services.rollback import undoable
 from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.timeline.claims import Claim
 from drawstring.timeline.timeline import parse_instant
 from tests.support.methods import method
@@ -111,19 +112,19 @@ def _append(world: World, table: Table, step: Step) -> None:
 def _leave_merge(world: World, table: Table, step: Step) -> None:
     """Append, and let the process die that merges then: before it began, or when all is written."""
     state = State.INFLIGHT if step.keys[0] % 2 else State.COMPLETED
-    _append(world, _dying(table, DiesBefore(table._context.storage, MERGES, state)), step)
+    _append(world, _dying(table, DiesBefore(context_of(table).storage, MERGES, state)), step)
 
 
 def _die(world: World, table: Table, step: Step) -> None:
     """Begin a write whose process dies when all is written."""
-    storage = DiesBefore(table._context.storage, WRITE_ACTIONS, State.COMPLETED)
+    storage = DiesBefore(context_of(table).storage, WRITE_ACTIONS, State.COMPLETED)
     with suppress(InjectedFault):
         world.write(_dying(table, storage), "upsert", step.keys)
         raise AssertionError(f"{step} lives on")
 
 
 def _dying(table: Table, storage: Storage) -> Table:
-    return Table(replace(table._context, storage=storage))
+    return Table(replace(context_of(table), storage=storage))
 
 
 def _delete(world: World, table: Table, step: Step) -> None:

@@ -28,6 +28,7 @@ from drawstring.model.result import Severity
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
+from drawstring.testing import context_of
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
@@ -131,7 +132,7 @@ class Simulation:
             version=kind.version,
             properties=dict(kind.properties),
         )
-        table = Table(replace(self.looked_at()._context, ids=SeededIds(self.plan.seed)))
+        table = Table(replace(context_of(self.looked_at()), ids=SeededIds(self.plan.seed)))
         for keys in (range(0, KEYS, 2), range(0, KEYS, 4)):
             self.scheduler.now_ms += 1000
             table.upsert(batch({place(key): key for key in keys}), options=dict(kind.options))
