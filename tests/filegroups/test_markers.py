@@ -8,8 +8,8 @@ import pytest
 from drawstring.base.errors import ConflictError
 from drawstring.base.resources import at_once
 from drawstring.filegroups.write.markers import TOGETHER_MIN, MarkerDirState, Markers
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.storages import memory, paths
 
 T = "20240131100000000"

@@ -23,12 +23,12 @@ from drawstring.model.files import FileSlice
 from drawstring.model.instant import Action
 from drawstring.schema.fields import RECORD_KEY
 from drawstring.services.compaction import plan_compaction
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.storages import by_clock
 from tests.support.tables import WITHOUT_COMPACTION, create
 

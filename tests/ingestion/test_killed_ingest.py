@@ -16,7 +16,7 @@ import pytest
 
 import drawstring
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.processes import ROOT
 
 ROWS = 3

@@ -11,11 +11,11 @@ from drawstring.filegroups.write.markers import MARKER_ROOT
 from drawstring.model.files import PARTITION_METADATA
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.histories import Case, History, Row, create, row, table_of
 from tests.support.interop import assert_both_read, hudi_options, hudi_writes
 from tests.support.referee import Referee

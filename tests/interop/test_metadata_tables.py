@@ -14,10 +14,10 @@ import pytest
 import drawstring
 from drawstring.base.errors import DrawstringError
 from drawstring.model.files import parse_data_file
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.histories import Case, History, Model, Row, create, plain, row, table_of
 from tests.support.interop import hudi_writes
 from tests.support.referee import Referee

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -18,6 +17,7 @@ from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.copies import copied
 from tests.support.expression_indexes import built, kept
 from tests.support.faults import HOUR_MS, NEWER, START_MS, STEPS_MAX, stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
 from tests.support.secondary_indexes import indexed_values, stored_values

@@ -10,7 +10,6 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.model.files import BaseFile
 from drawstring.model.instant import Action, Instant, State
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -19,6 +18,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.txn.table_context import TableContext
 from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row, rows_of
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.rows import held, rides
 from tests.support.storages import files_of, stored
 from tests.support.tables import COW, WITHOUT_SERVICES, create

@@ -17,13 +17,13 @@ from drawstring.metadata.table import MetadataTable, open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.commit import WriteOperation
 from drawstring.model.instant import Action, State
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
 from tests.support.storages import files_of, stored

@@ -22,7 +22,6 @@ from drawstring.metadata.log_format import stored_schema
 from drawstring.metadata.table import MetadataTable, open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import LogFile, NativeLog
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -30,6 +29,7 @@ from drawstring.timeline.properties import load_config
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.metadata_tables import listed
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides

@@ -10,7 +10,6 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, PartitionStatsMaintainer
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -18,6 +17,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.built_statistics import built, kept
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.rows import held, rides
 from tests.support.storages import files_of, stored
 from tests.support.tables import COW, MOR, create

@@ -19,7 +19,6 @@ from drawstring.formats.metadata.plans import decode_clean
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CleanMetadata
 from drawstring.services.archive import ArchiveFacts, overlapping, plan_archive
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -30,6 +29,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides
 from tests.support.storages import files_of

@@ -11,7 +11,6 @@ import drawstring
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.model.instant import Action
 from drawstring.services import archive
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -21,6 +20,7 @@ from drawstring.timeline.archive.writer import Prepared, shorten
 from drawstring.txn.locks.file_lock import FileLock
 from drawstring.txn.locks.table_lock import FILE_LOCK_PATH
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.interleavings import opened
 from tests.support.rows import held, rides
 from tests.support.stalled import Stalled, check, shared

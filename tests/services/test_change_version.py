@@ -13,7 +13,6 @@ import drawstring
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
@@ -22,6 +21,7 @@ from drawstring.timeline.properties import save_properties
 from drawstring.timeline.timeline import instant_time
 from drawstring.txn.locks.table_lock import table_lock
 from tests.support.faults import HOUR_MS, START_MS, opened
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.storages import files_of, paths
 from tests.support.tables import AVRO_LOGS, BUCKETS, COW, MOR, WITHOUT_SERVICES, create

@@ -11,13 +11,13 @@ from drawstring.base.errors import CorruptTableError, DrawstringError
 from drawstring.config.table_config import TableConfig
 from drawstring.query import table_state
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.testing import context_of
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.version_change import VERSION_CHANGE
 from tests.support.combinations import others_long
 from tests.support.faults import HOUR_MS, START_MS, opened
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, WITHOUT_SERVICES, new_address
 from tests.support.version_changes import change_version, files_of_other_layout, table_with_history

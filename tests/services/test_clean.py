@@ -13,7 +13,6 @@ from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.formats.metadata.plans import decode_clean, decode_clean_plan
 from drawstring.model.instant import Action
 from drawstring.services import clean
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -21,6 +20,7 @@ from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.cleaning import KEEP_2, NEVER, VERSIONS, cleans, deleted, written
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.golden import golden_storage
 from tests.support.rows import held, rides
 from tests.support.storages import data_files

@@ -12,12 +12,12 @@ from drawstring.config.options.write_options import options_of
 from drawstring.model.instant import Instant
 from drawstring.services import clean
 from drawstring.services.clean import writes_between
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.cleaning import KEEP_2, NEVER, VERSIONS, cleans, deleted, written
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.tables import create, store_of
 

@@ -12,7 +12,6 @@ import pytest
 from drawstring.base.errors import ConflictError, LostRaceError, MissingFileError
 from drawstring.config.options.write_options import options_of
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.transaction import lock_table
@@ -26,6 +25,7 @@ from tests.support.faults import (
     orphans,
     settled_rows,
 )
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 

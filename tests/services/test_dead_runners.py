@@ -10,10 +10,10 @@ import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interrupted import in_no_time
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create

@@ -8,11 +8,11 @@ import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, leftovers, opened, orphans
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.simulation.steps import CHANGES_MAX
 from tests.support.tables import COW, MOR, create

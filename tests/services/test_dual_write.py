@@ -12,7 +12,6 @@ import pytest
 
 from drawstring.base.errors import DrawstringError
 from drawstring.model.instant import Action, Instant, time_of
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.consistent_buckets import (
@@ -31,6 +30,7 @@ from tests.support.consistent_buckets import (
 )
 from tests.support.contract.witness import data_blocks
 from tests.support.faults import HOUR_MS, START_MS, Prepared, is_decided, leftovers, opened, orphans
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.tables import versions
 from tests.support.validation import problems

@@ -13,7 +13,6 @@ from drawstring.engine.local import LocalEngine
 from drawstring.index.consistent_bucket import ConsistentIndex
 from drawstring.model.instant import Action
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
@@ -31,6 +30,7 @@ from tests.support.consistent_buckets import (
     written_during_resizing,
 )
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, leftovers, opened, orphans
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import rides
 from tests.support.service_process import runner
 from tests.support.tables import MOR, WITHOUT_SERVICES, create, versions

@@ -12,7 +12,6 @@ import pytest
 
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
@@ -30,6 +29,7 @@ from tests.support.faults import (
     orphans,
     prepared,
 )
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
 from tests.support.tables import COW, MOR, create

@@ -17,7 +17,6 @@ from drawstring.metadata.table import open_metadata_table
 from drawstring.model.instant import Action, Instant, State
 from drawstring.query.table_state import load_facts
 from drawstring.services import indexing
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.store import TimelineStore
@@ -26,6 +25,7 @@ from tests.support import built_statistics, expression_indexes
 from tests.support.bloom_filters import indexed_filters, stored_filters
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.index_histories import QUIET, SCHEMA, History
 from tests.support.record_indexes import indexed_places, places
 from tests.support.secondary_indexes import indexed_values, stored_values

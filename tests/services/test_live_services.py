@@ -11,11 +11,11 @@ import pytest
 
 from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.model.instant import PLANNED_ACTIONS, Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn import heartbeat
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interrupted import Act, Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides
 from tests.support.service_process import runner

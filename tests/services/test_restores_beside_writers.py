@@ -11,10 +11,10 @@ import pytest
 from drawstring.base.errors import ConflictError, InvalidError
 from drawstring.model.instant import Action
 from drawstring.model.result import Severity
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.interleavings import NOW_MS, opened
 from tests.support.interrupted import Interrupted, Standing, on, upserting
 from tests.support.rows import held, rides

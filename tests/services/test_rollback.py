@@ -14,13 +14,13 @@ from drawstring.formats.metadata.rollback import decode_rollback, decode_rollbac
 from drawstring.model.files import FileStatus, LogFile, parse_data_file
 from drawstring.model.instant import Action, Instant, State
 from drawstring.model.plans import CompactionOperation, CompactionPlan, RollbackPlan, RollbackRequest
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.store import TimelineStore
 from drawstring.txn.rollback.recovery import rollback_inflight_plan, rollback_pending
 from drawstring.txn.rollback.rollback import RollbackContext, RollbackFacts, plan_rollback, rollback_instant
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.golden import golden_storage
 from tests.support.storages import by_clock, files_of, paths, status
 from tests.support.timelines import begin, new_table

@@ -14,9 +14,9 @@ import drawstring
 from drawstring.base.errors import ConflictError, CorruptTableError, InvalidError, OvertakenError
 from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.tables import store_of
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])

@@ -9,7 +9,6 @@ import pytest
 
 from drawstring.base.errors import DrawstringError
 from drawstring.model.instant import Instant
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -17,6 +16,7 @@ from drawstring.txn.rollback.file_owners import instants_in
 from drawstring.txn.rollback.lost_commits import LOST_FOLDER
 from tests.support.consistent_buckets import row, written_during_resizing
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, lose_completion, opened
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.storages import data_files
 from tests.support.tables import COW, MOR, create

@@ -12,10 +12,10 @@ import pytest
 import drawstring
 from drawstring.model.instant import WRITE_ACTIONS, State
 from drawstring.model.result import Severity
-from drawstring.storage.faults import InjectedFault
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.combinations import others_long
+from tests.support.faulty_storage import InjectedFault
 from tests.support.simulation.steps import DiesBefore
 
 SCHEMA = pa.schema(

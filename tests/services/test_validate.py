@@ -17,12 +17,12 @@ from drawstring.model.instant import Action
 from drawstring.model.result import Severity
 from drawstring.services import validate_content
 from drawstring.services.validate_content import SharedKeys
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.properties import BACKUP_PATH, PROPERTIES_PATH
 from tests.support.compaction import FIRST, NEWER, logged
 from tests.support.faults import HOUR_MS, START_MS, is_decided, opened, prepared
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, create, listing, store_of, versions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage, InjectedFault
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.storages import paths
 
 

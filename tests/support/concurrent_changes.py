@@ -10,10 +10,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from drawstring.model.files import FileStatus
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.storages import Files, files_of, stored
 
 Change = tuple[str, bytes | None]

@@ -17,13 +17,13 @@ from drawstring.formats.log_inline import BlockType, scan_blocks
 from drawstring.model.files import FileStatus, LogFile
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.table_version import LAYOUT_2
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.claims import Claim, ClaimState
 from drawstring.timeline.timeline import parse_instant
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import held, rides
 from tests.support.storages import by_clock, data_files, files_of, stored
 from tests.support.tables import create, store_of

@@ -9,9 +9,9 @@ from typing import Any
 
 from drawstring.base.clock import Clock
 from drawstring.model.files import PARTITION_METADATA, FileStatus
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.rows import rides
 from tests.support.storages import by_clock

@@ -11,9 +11,9 @@ from pathlib import Path
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,9 +12,9 @@ import pytest
 
 from drawstring.base.clock import Clock
 from drawstring.model.files import FileStatus, parse_data_file
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import Storage
+from tests.support.faulty_storage import FaultyStorage
 
 Files = Mapping[str, bytes]
 

@@ -11,12 +11,12 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, DecidedError, TakenOverError, UnavailableError
 from drawstring.model.instant import Action, Instant, State
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.claims import Claim, ClaimState, Fence
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.timelines import begin, new_store, new_table
 
 VERSIONS = [6, 8, 9]

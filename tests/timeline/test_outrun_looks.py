@@ -7,12 +7,12 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.testing import context_of
 from drawstring.timeline.archive.lsm import current_version, encode_manifest
 from drawstring.timeline.properties import BACKUP_PATH, PROPERTIES_PATH, load_config
 from drawstring.timeline.store import TimelineStore
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.rows import rides
 from tests.support.tables import create
 

@@ -8,7 +8,6 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table.properties import decode_properties, new_table_properties
 from drawstring.config.table_config import TableType
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import (
@@ -18,6 +17,7 @@ from drawstring.timeline.properties import (
     load_config,
     save_properties,
 )
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.golden import golden_storage as golden
 from tests.support.storages import memory
 from tests.support.timelines import new_table, properties

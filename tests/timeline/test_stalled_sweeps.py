@@ -9,8 +9,8 @@ from drawstring.config.options.write_options import options_of
 from drawstring.formats.metadata.archive import ArchivedInstantRow, encode_history
 from drawstring.model.files import FileStatus
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.timeline.archive.lsm import LsmTimelineWriter
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.tables import new_address
 
 FOLDER = ".hoodie/timeline/history"

@@ -12,11 +12,11 @@ from drawstring.base.errors import ConflictError, CorruptTableError
 from drawstring.formats.metadata.commit import encode_commit
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, State
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.golden import golden_storage
 from tests.support.storages import paths
 from tests.support.timelines import begin, new_store, new_table

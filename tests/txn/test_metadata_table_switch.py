@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import load_config, save_properties
 from drawstring.txn.foreign_features import switch_off_metadata_table
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.golden import golden_storage
 from tests.support.storages import paths
 from tests.support.timelines import new_table

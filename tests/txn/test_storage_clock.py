@@ -10,7 +10,6 @@ import pytest
 
 from drawstring.base.clock import Clock, SystemClock, SystemIds
 from drawstring.base.errors import UnavailableError
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -18,6 +17,7 @@ from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from drawstring.txn.locks.file_lock import HudiFileLock
 from drawstring.txn.locks.storage_lock import LeaseLock
 from tests.support.faults import dead_write
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import ActingClock, Interrupted, on, upserting
 from tests.support.rows import held, rides

@@ -16,12 +16,12 @@ from functools import partial
 from drawstring.base.errors import DrawstringError
 from drawstring.engine.local import LocalEngine
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.txn.locks import table_lock
 from drawstring.txn.locks.storage_lock import LeaseLock
 from drawstring.txn.table_context import TableContext
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.methods import method
 from tests.support.rows import rides
 

@@ -18,10 +18,10 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.config.table.properties import decode_properties, encode_properties
 from drawstring.storage import open_storage
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.properties import create_table
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.storages import files_below
 from tests.support.tables import COW, MOR, OLD, create, table_at

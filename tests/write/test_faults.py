@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease
 from tests.support.faults import (
@@ -21,6 +20,7 @@ from tests.support.faults import (
     prepared,
     settled_rows,
 )
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR
 

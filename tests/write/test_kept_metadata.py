@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import FIRST, HOUR_MS, NEWER, START_MS, STEPS_MAX, leftovers, orphans, stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.metadata_tables import listed
 from tests.support.rows import held, rides
 from tests.support.storages import LongAgo, data_files, files_of, stored

@@ -11,7 +11,6 @@ import pytest
 from drawstring.base.errors import ConflictError, DecidedError, LostRaceError
 from drawstring.model.instant import Action, State
 from drawstring.model.table_version import LAYOUT_1, LAYOUT_2
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.memory import MemoryStorage
 from drawstring.storage.protocol import LOCK_FOLDER
 from drawstring.table import Table
@@ -20,6 +19,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline, parse_instant
 from drawstring.txn.foreign_features import MetadataTableGuard
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.interleavings import OPTIMISTIC, opened
 from tests.support.interrupted import upserting
 from tests.support.rows import held, rides

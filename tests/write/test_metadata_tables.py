@@ -17,11 +17,11 @@ from drawstring.metadata.maintenance import maintainers_of
 from drawstring.model.instant import Action
 from drawstring.model.result import CommitResult, Remedy
 from drawstring.schema.fields import META_COLUMNS
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.faults import stride
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.golden import unpack
 from tests.support.metadata_tables import listed
 from tests.support.storages import data_files

@@ -12,11 +12,11 @@ import pytest
 import drawstring
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.locks.storage_lock import LEASE_PATH, Lease, LeaseLock
 from tests.support.faults import leftovers, orphans
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.processes import running
 from tests.support.rows import held, rides
 from tests.support.storages import Aged

@@ -10,11 +10,11 @@ import pytest
 from drawstring.base.errors import ConflictError, DrawstringError, InvalidError, LostRaceError
 from drawstring.base.resources import this_process
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.locks.service_lease import service_lease
 from tests.support.faults import HOUR_MS, NEWER, START_MS, opened, prepared, settled_rows
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Interrupted, Preceded, Standing, on, upserting
 from tests.support.rows import SCHEMA, held, rides

@@ -13,11 +13,11 @@ import pytest
 
 from drawstring.base.errors import ConflictError, LostRaceError
 from drawstring.model.files import FileStatus
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.memory import MemoryStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.consistent_buckets import ALLOW, MORE, resizable_table, row
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interleavings import NOW_MS, OPTIMISTIC, Writer, opened
 from tests.support.interrupted import WAIT_SECONDS
 from tests.support.rows import held, rides

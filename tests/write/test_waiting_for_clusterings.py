@@ -10,9 +10,9 @@ import pytest
 
 from drawstring.base.errors import ConflictError, DrawstringError, PendingClusteringError
 from drawstring.model.instant import Action
-from drawstring.storage.faults import FaultyStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import ActingClock, Interrupted, Standing, on, slept, while_it_sleeps
 from tests.support.rows import held, rides

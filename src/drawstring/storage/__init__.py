@@ -11,8 +11,6 @@ from urllib.parse import unquote
 from drawstring.base.errors import InvalidError, UnsupportedError, printable
 from drawstring.base.lazy import lazy_import
 from drawstring.config.keys.read import is_storage_key, is_synced
-from drawstring.storage.faults import SCHEME as FAULTY_SCHEME
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.storage.protocol import Storage, StorageSpec
 
@@ -30,7 +28,7 @@ else:
         open_s3="drawstring.storage.object_store:open_s3",
     )
 
-__all__ = ["Storage", "StorageSpec", "is_object_store", "open_spec", "open_storage"]
+__all__ = ["Storage", "StorageSpec", "is_object_store", "open_spec", "open_storage", "register_scheme"]
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)")
 _OBJECT_STORES: Final[Mapping[str, Callable[[str, Mapping[str, str]], Bucket]]] = {
@@ -44,6 +42,17 @@ _OBJECT_STORES: Final[Mapping[str, Callable[[str, Mapping[str, str]], Bucket]]] 
     "wasb": open_azure,
     "az": open_azure,
 }
+_registered: dict[str, Callable[[str], Storage]] = {}
+
+
+def register_scheme(scheme: str, opener: Callable[[str], Storage]) -> None:
+    """Let this process open addresses with one more scheme, whose files live no longer than the process.
+
+    Args:
+        scheme: what comes before `://`, in lower case.
+        opener: opens the storage at an address.
+    """
+    _registered[scheme] = opener
 
 
 def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Storage:
@@ -80,8 +89,8 @@ def open_storage(uri: str | os.PathLike[str], options: Mapping[str, str] | None 
         return _local(_path_of_file_uri(text), options or {})
     if scheme == "memory":
         return MemoryStorage(text)
-    if scheme == FAULTY_SCHEME:
-        return FaultyStorage.at(text)
+    if scheme in _registered:
+        return _registered[scheme](text)
     if scheme in _OBJECT_STORES:
         of_store = {key: value for key, value in (options or {}).items() if not is_storage_key(key)}
         spec = StorageSpec(text.rstrip("/"), of_store)
@@ -103,7 +112,7 @@ def is_object_store(uri: str) -> bool:
 
 def is_lasting(uri: str) -> bool:
     """Return whether files at an address outlive the process, so that their names are given once."""
-    return _scheme(uri) not in ("memory", FAULTY_SCHEME)
+    return _scheme(uri) not in ("memory", *_registered)
 
 
 def open_spec(spec: StorageSpec) -> Storage:

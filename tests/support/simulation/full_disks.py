@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from drawstring.base.errors import TABLE_DISK, disk_errors
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
+from tests.support.faulty_storage import FaultyStorage
 
 _NEVER = 1 << 40
 

@@ -19,10 +19,10 @@ import pyarrow as pa
 from drawstring.base.errors import DrawstringError
 from drawstring.model.files import FileStatus
 from drawstring.model.result import Severity
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.testing import context_of
 from drawstring.timeline.archive.reader import open_archive
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.simulation.steps import CHANGES_MAX, KEYS, take
 from tests.support.simulation.stores import drop, has_leases
 from tests.support.simulation.world import Kind, Rows, Step, World, place

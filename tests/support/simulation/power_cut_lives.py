@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drawstring.base.errors import DrawstringError
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.local import FileSystem, LocalStorage
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.simulation.checks import ALLOWED, MARKERS, check_queries, check_recovery
 from tests.support.simulation.life import LIFE
 from tests.support.simulation.power_cuts import CUTS, Disk, Event, Recorder, moments, random_cuts

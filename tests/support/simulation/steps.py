@@ -18,12 +18,12 @@ from drawstring.formats.metadata.plans import decode_clustering_plan, is_cancell
 from drawstring.model.instant import WRITE_ACTIONS, Action, State
 from drawstring.model.table_version import LAYOUT_2
 from drawstring.services.rollback import undoable
-from drawstring.storage.faults import FaultyStorage, InjectedFault
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.timeline.claims import Claim
 from drawstring.timeline.timeline import parse_instant
+from tests.support.faulty_storage import FaultyStorage, InjectedFault
 from tests.support.methods import method
 from tests.support.simulation.world import CITIES, KEPT, Step, World, place
 from tests.support.storages import WatchedPuts

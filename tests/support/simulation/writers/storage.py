@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from drawstring.base.errors import UnavailableError
 from drawstring.model.files import FileStatus
-from drawstring.storage.faults import FaultyStorage
 from drawstring.storage.protocol import Storage
 from drawstring.storage.streams import WholeFile
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.simulation.writers.scheduler import Crash, Process, Scheduler
 
 T = TypeVar("T")

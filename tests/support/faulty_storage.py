@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import UnavailableError
 from drawstring.model.files import FileStatus
+from drawstring.storage import register_scheme
 from drawstring.storage.protocol import Storage, StorageSpec
 
 
@@ -173,3 +174,6 @@ class FaultyStorage:
     def die(self, path: str) -> None:
         """Raise the error of a change that fails; subclasses may do something else."""
         raise InjectedFault(f"The storage fails after {self._fail_after} changes, here at {path}.")
+
+
+register_scheme(SCHEME, FaultyStorage.at)
