@@ -74,6 +74,10 @@ demo: setup ## the main job on real data (without a JDK: on the embedded engine)
 	    $(PY) -m demo --engine local $(ARGS); \
 	fi
 
+.PHONY: rooms
+rooms: setup ## draw the picture of the rooms for the architecture page, from the imports
+	@$(PY) scripts/rooms.py > docs/rooms.svg
+
 .PHONY: docs
 docs: ## build the documentation site into build/docs, strictly, and check its links
 	@scripts/venv.sh .venv-docs requirements/docs.lock --project
