@@ -1,4 +1,4 @@
-"""`drawstring alter` on the command line."""
+"""`drawstring columns` on the command line."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def table(tmp_path: Path) -> drawstring.Table:
 
 
 def test_columns_are_changed(text: Any, table: drawstring.Table) -> None:
-    assert text("alter", "rename", table.uri, "fare", "price").strip().endswith(": id, price, note")
-    done = json.loads(text("alter", "add", table.uri, "tip", "decimal(10,2)", "--after", "id", "--json"))
+    assert text("columns", "rename", table.uri, "fare", "price").strip().endswith(": id, price, note")
+    done = json.loads(text("columns", "add", table.uri, "tip", "decimal(10,2)", "--after", "id", "--json"))
     assert done["columns"] == ["id", "tip", "price", "note"]
     assert done["instant"] == table.timeline.writes()[-1].requested
-    text("alter", "type", table.uri, "price", "double")
-    text("alter", "move", table.uri, "note", "--first")
-    text("alter", "comment", table.uri, "price", "in euros")
+    text("columns", "type", table.uri, "price", "double")
+    text("columns", "move", table.uri, "note", "--first")
+    text("columns", "comment", table.uri, "price", "in euros")
     assert table.schema == pa.schema(
         [("note", pa.string()), ("id", pa.int64()), ("tip", pa.decimal128(10, 2)), ("price", pa.float64())]
     )
     assert "in euros" in text("show", table.uri)
     assert json.loads(text("show", table.uri, "--json"))["comments"] == {"price": "in euros"}
-    text("alter", "comment", table.uri, "price")
-    text("alter", "drop", table.uri, "note")
+    text("columns", "comment", table.uri, "price")
+    text("columns", "drop", table.uri, "note")
     assert table.scan(columns=["id", "tip", "price"]).to_arrow().to_pylist() == [
         {"id": 1, "tip": None, "price": 1.5}
     ]
@@ -61,7 +61,7 @@ def test_a_mistaken_call_says_what_is_wrong(
     capsys: pytest.CaptureFixture[str], table: drawstring.Table, arguments: tuple[str, ...], why: str
 ) -> None:
     act, *rest = arguments
-    assert app.run(["alter", act, table.uri, *rest]) == 2
+    assert app.run(["columns", act, table.uri, *rest]) == 2
     assert why in capsys.readouterr().err.replace("\n", " ")
     assert len(table.timeline.writes()) == 1
 
@@ -75,7 +75,7 @@ def test_a_mistaken_call_says_what_is_wrong(
         (("rename", "st.a", "st.c"), "give the new name without the struct, as in 'c'"),
         (("add", "st.z", "int", "--after", "st.a"), "Give 'a' instead of 'st.a'"),
         (("add", "z", "int", "--first", "--after", "id"), "--first and --after id exclude each other"),
-        (("add", "z"), "needs the column and its type, as in: drawstring alter add"),
+        (("add", "z"), "needs the column and its type, as in: drawstring columns add"),
         (("add", "z", "decimal(99)"), "a decimal has 1 to 38 digits"),
     ],
 )
@@ -85,7 +85,7 @@ def test_a_mistaken_place_or_name_is_told_with_the_right_one(
     made = drawstring.create(tmp_path / "t", WITH_STRUCT, record_key="id")
     made.insert(pa.Table.from_pylist([{"id": 1, "st": {"a": 1, "b": "x"}}], WITH_STRUCT))
     act, *rest = arguments
-    assert app.run(["alter", act, made.uri, *rest]) == 2
+    assert app.run(["columns", act, made.uri, *rest]) == 2
     assert why in capsys.readouterr().err
     assert made.schema == WITH_STRUCT
 
@@ -103,6 +103,6 @@ def test_a_mistaken_place_or_name_is_told_with_the_right_one(
 def test_types_have_the_names_of_sql(
     text: Any, table: drawstring.Table, name: str, kind: pa.DataType
 ) -> None:
-    text("alter", "add", table.uri, "more", name)
+    text("columns", "add", table.uri, "more", name)
     table.upsert(pa.table({"id": [1], "fare": [1.0], "note": ["n"], "more": pa.nulls(1, kind)}))
     assert table.schema.field("more").type == kind

@@ -20,6 +20,16 @@ from tests.support.histories import Case, History, create, row, table_of, write
 MOR = Case(9, "MERGE_ON_READ")
 
 
+COMMANDS_WITH_A_TABLE = [
+    "show",
+    "head",
+    "inspect timeline",
+    "inspect files",
+    "services compact",
+    "services cluster",
+]
+
+
 @pytest.fixture(scope="module")
 def rides(tmp_path_factory: pytest.TempPathFactory) -> History:
     return write(str(tmp_path_factory.mktemp("cli") / "rides"), MOR)
@@ -66,20 +76,20 @@ def test_show_names_what_is_pending(text: Any, rides: History, tmp_path: Path) -
 
 
 def test_timeline_lists_instants_oldest_first(text: Any, rides: History) -> None:
-    shown = json.loads(text("timeline", rides.path, "--json"))
+    shown = json.loads(text("inspect", "timeline", rides.path, "--json"))
     assert [at["state"] for at in shown] == ["COMPLETED"] * 5
     assert [at["requested"] for at in shown] == sorted(at["requested"] for at in shown)
     assert all(at["completed"] > at["requested"] for at in shown)
 
 
 def test_timeline_of_the_last_two_instants(text: Any, rides: History) -> None:
-    everything = json.loads(text("timeline", rides.path, "--json"))
-    assert json.loads(text("timeline", rides.path, "-n", "2", "--json")) == everything[-2:]
-    assert "deltacommit" in text("timeline", rides.path, "-n", "2")
+    everything = json.loads(text("inspect", "timeline", rides.path, "--json"))
+    assert json.loads(text("inspect", "timeline", rides.path, "-n", "2", "--json")) == everything[-2:]
+    assert "deltacommit" in text("inspect", "timeline", rides.path, "-n", "2")
 
 
 def test_files_lists_what_a_snapshot_reads(text: Any, rides: History) -> None:
-    shown = json.loads(text("files", rides.path, "--json"))
+    shown = json.loads(text("inspect", "files", rides.path, "--json"))
     assert {part["partition"] for part in shown} == {"berlin", "lima", "new york"}
     root = Path(rides.path)
     for part in shown:
@@ -88,14 +98,14 @@ def test_files_lists_what_a_snapshot_reads(text: Any, rides: History) -> None:
 
 
 def test_files_of_one_partition(text: Any, rides: History) -> None:
-    shown = json.loads(text("files", rides.path, "--partition", "lima", "--json"))
+    shown = json.loads(text("inspect", "files", rides.path, "--partition", "lima", "--json"))
     assert {part["partition"] for part in shown} == {"lima"}
-    assert f"{len(shown)} file groups, " in text("files", rides.path, "--partition", "lima")
+    assert f"{len(shown)} file groups, " in text("inspect", "files", rides.path, "--partition", "lima")
 
 
 def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path: Path) -> None:
     root = str(unpack("v9_idx_secondary", tmp_path))
-    lines = text("metadata", root).splitlines()
+    lines = text("inspect", "metadata", root).splitlines()
     assert lines[0].split() == [
         "partition",
         "file",
@@ -108,7 +118,7 @@ def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path
         "bytes",
     ]
     assert lines[-1] == "5 partitions"
-    found = json.loads(text("metadata", root, "record_index", "--json"))
+    found = json.loads(text("inspect", "metadata", root, "record_index", "--json"))
     assert found[0] == {
         "key": "10",
         "partition": "part=p1",
@@ -116,7 +126,9 @@ def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path
         "instant": "20261121092531364",
         "position": None,
     }
-    found = text("metadata", root, "secondary_index_idx_sec", "--key", "name-2-v1", "--key", "name-10-v2")
+    found = text(
+        "inspect", "metadata", root, "secondary_index_idx_sec", "--key", "name-2-v1", "--key", "name-10-v2"
+    )
     assert [line.split() for line in found.splitlines()[1:]] == [
         ["name-10-v2", "10"],
         ["name-2-v1", "2"],
@@ -125,7 +137,9 @@ def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path
 
 
 def test_a_table_without_a_metadata_table_is_told(complaint: Any, tmp_path: Path) -> None:
-    assert "has no metadata table" in complaint("metadata", create(str(tmp_path / "rides"), MOR).path)
+    assert "has no metadata table" in complaint(
+        "inspect", "metadata", create(str(tmp_path / "rides"), MOR).path
+    )
 
 
 def test_head_prints_as_many_rows_as_asked_for(text: Any, rides: History) -> None:
@@ -170,47 +184,53 @@ def test_head_as_of_a_commit_before_a_column_was_added_shows_what_there_was(
 
 def test_compact_merges_log_files_once(text: Any, tmp_path: Path) -> None:
     history = write(str(tmp_path / "rides"), MOR)
-    assert "compacted" in text("compact", history.path)
-    assert "nothing to compact" in text("compact", history.path)
+    assert "compacted" in text("services", "compact", history.path)
+    assert "nothing to compact" in text("services", "compact", history.path)
     assert json.loads(text("show", history.path, "--json"))["log_files"] == 0
-    assert json.loads(text("timeline", history.path, "--json"))[-1]["action"] == "commit"
+    assert json.loads(text("inspect", "timeline", history.path, "--json"))[-1]["action"] == "commit"
 
 
 def test_compact_plans_now_and_runs_later(text: Any, complaint: Any, tmp_path: Path) -> None:
     path = write(str(tmp_path / "rides"), MOR).path
     chosen = ("--option", "hoodie.compaction.strategy=UnBoundedCompactionStrategy")
-    instant = json.loads(text("compact", path, "--schedule", *chosen, "--json"))["instant"]
-    assert "exclude each other" in complaint("compact", path, "--schedule", "--instant", instant)
-    assert "nothing to compact" in text("compact", path, "--schedule")
+    instant = json.loads(text("services", "compact", path, "--schedule", *chosen, "--json"))["instant"]
+    assert "exclude each other" in complaint("services", "compact", path, "--schedule", "--instant", instant)
+    assert "nothing to compact" in text("services", "compact", path, "--schedule")
     assert json.loads(text("show", path, "--json"))["log_files"] > 0
-    assert instant in text("compact", path, "--instant", instant)
+    assert instant in text("services", "compact", path, "--instant", instant)
     assert json.loads(text("show", path, "--json"))["log_files"] == 0
-    assert "nothing to compact" in text("compact", path, "--instant", instant)
-    assert "There is no option" in complaint("compact", path, "--option", "compaction_strategy=x")
+    assert "nothing to compact" in text("services", "compact", path, "--instant", instant)
+    assert "There is no option" in complaint("services", "compact", path, "--option", "compaction_strategy=x")
 
 
 def test_cluster_plans_and_runs_in_one_step_or_two(text: Any, complaint: Any, tmp_path: Path) -> None:
     path = write(str(tmp_path / "rides"), Case(9, "COPY_ON_WRITE")).path
-    planned = json.loads(text("cluster", path, "--schedule", "--sort-by", "fare", "--json"))["instant"]
-    assert "exclude each other" in complaint("cluster", path, "--schedule", "--instant", planned)
-    assert "nothing to cluster" in text("cluster", path, "--schedule")
-    done = json.loads(text("cluster", path, "--instant", planned, "--json"))
+    planned = json.loads(text("services", "cluster", path, "--schedule", "--sort-by", "fare", "--json"))[
+        "instant"
+    ]
+    assert "exclude each other" in complaint("services", "cluster", path, "--schedule", "--instant", planned)
+    assert "nothing to cluster" in text("services", "cluster", path, "--schedule")
+    done = json.loads(text("services", "cluster", path, "--instant", planned, "--json"))
     assert (done["operation"], done["files"], done["instant"]) == ("cluster", 3, planned)
-    assert "nothing to cluster" in text("cluster", path, "--sort-by", "fare")
+    assert "nothing to cluster" in text("services", "cluster", path, "--sort-by", "fare")
     setting = "hoodie.clustering.plan.strategy.partition.selected=lima"
-    assert "into 1 base file" in text("cluster", path, "--option", setting)
+    assert "into 1 base file" in text("services", "cluster", path, "--option", setting)
 
 
-@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact", "cluster"])
+@pytest.mark.parametrize(
+    "command", ["show", "inspect timeline", "inspect files", "head", "services compact", "services cluster"]
+)
 def test_a_path_where_nothing_is(complaint: Any, tmp_path: Path, command: str) -> None:
-    assert str(tmp_path / "nothing") in complaint(command, str(tmp_path / "nothing"))
+    assert str(tmp_path / "nothing") in complaint(*command.split(), str(tmp_path / "nothing"))
     assert not (tmp_path / "nothing").exists()
 
 
-@pytest.mark.parametrize("command", ["show", "timeline", "files", "head", "compact", "cluster"])
+@pytest.mark.parametrize(
+    "command", ["show", "inspect timeline", "inspect files", "head", "services compact", "services cluster"]
+)
 def test_a_folder_that_is_no_table(complaint: Any, tmp_path: Path, command: str) -> None:
     (tmp_path / "notes.txt").write_text("no table")
-    assert str(tmp_path) in complaint(command, str(tmp_path))
+    assert str(tmp_path) in complaint(*command.split(), str(tmp_path))
 
 
 def test_half_written_properties(complaint: Any, tmp_path: Path) -> None:
@@ -227,18 +247,18 @@ def test_a_damaged_base_file(complaint: Any, tmp_path: Path) -> None:
     assert base.status.name in complaint("head", history.path, "-n", "100")
 
 
-@pytest.mark.parametrize("command", ["show", "files"])
+@pytest.mark.parametrize("command", ["show", "inspect files"])
 def test_a_damaged_commit_is_told_with_its_table(complaint: Any, tmp_path: Path, command: str) -> None:
     history = write(str(tmp_path / "rides"), MOR)
     newest = max(Path(history.path, ".hoodie/timeline").glob("*_*.*commit"))
     newest.write_bytes(newest.read_bytes()[:100])
-    told = complaint(command, history.path)
+    told = complaint(*command.split(), history.path)
     assert newest.name in told
     assert f"table: {history.path}" in told
 
 
 def test_a_partition_that_is_not_there_is_told_with_the_table(complaint: Any, rides: History) -> None:
-    assert f"table: {rides.path}" in complaint("files", rides.path, "--partition", "nowhere")
+    assert f"table: {rides.path}" in complaint("inspect", "files", rides.path, "--partition", "nowhere")
 
 
 def test_a_missing_base_file(complaint: Any, tmp_path: Path) -> None:
@@ -254,7 +274,7 @@ def test_an_unknown_column_suggests_the_right_one(complaint: Any, rides: History
 
 
 def test_an_unknown_partition_names_those_there_are(complaint: Any, rides: History) -> None:
-    assert "berlin" in complaint("files", rides.path, "--partition", "bern")
+    assert "berlin" in complaint("inspect", "files", rides.path, "--partition", "bern")
 
 
 def test_an_unknown_command(complaint: Any) -> None:
@@ -280,12 +300,17 @@ def test_an_option_of_the_object_store_for_a_local_table(complaint: Any, rides: 
 
 @pytest.mark.parametrize(
     "words",
-    [("timeline", "--last", "-1"), ("head", "-n", "-3"), ("head", "--rows=-3"), ("timeline", "-n", "-1")],
+    [
+        ("inspect timeline", "--last", "-1"),
+        ("head", "-n", "-3"),
+        ("head", "--rows=-3"),
+        ("inspect timeline", "-n", "-1"),
+    ],
 )
 def test_a_negative_number_of_rows_or_instants(
     complaint: Any, rides: History, words: tuple[str, ...]
 ) -> None:
-    assert "Must be >= 0" in complaint(words[0], rides.path, *words[1:])
+    assert "Must be >= 0" in complaint(*words[0].split(), rides.path, *words[1:])
 
 
 def test_more_rows_than_there_are_is_all_of_them(text: Any, rides: History) -> None:
@@ -301,7 +326,7 @@ def test_a_trailing_comma_names_no_column(text: Any, complaint: Any, rides: Hist
 
 def test_no_rows_and_no_instants_are_fine(text: Any, rides: History) -> None:
     assert json.loads(text("head", rides.path, "-n", "0", "--json")) == []
-    assert json.loads(text("timeline", rides.path, "--last", "0", "--json")) == []
+    assert json.loads(text("inspect", "timeline", rides.path, "--last", "0", "--json")) == []
 
 
 def test_a_defect_is_one_line_and_exit_code_1(
@@ -317,7 +342,8 @@ def test_a_defect_is_one_line_and_exit_code_1(
 
 def test_help_lists_all_commands(text: Any) -> None:
     shown = text("--help")
-    assert all(name in shown for name in ("show", "timeline", "files", "head", "compact", "cluster"))
+    assert all(name in shown for name in ("show", "head", "services", "inspect", "savepoints", "holds"))
+    assert all(name in text("services", "--help") for name in ("compact", "cluster", "clean", "rollback"))
 
 
 def test_the_help_of_ingest_shows_what_stands_for_the_rows(text: Any) -> None:
@@ -348,27 +374,31 @@ def test_a_call_that_does_not_fit_names_the_help_of_its_command(complaint: Any, 
 
 def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides: History) -> None:
     path = rides.path
-    assert "has no index" in complaint("index", "drop", path, "by_city")
-    assert "needs the name" in complaint("index", "create", path)
-    text("index", "create", path, "record_index")
-    created = json.loads(text("index", "create", path, "by_city", "--column", "city", "--json"))
+    assert "has no index" in complaint("indexes", "drop", path, "by_city")
+    assert "needs the name" in complaint("indexes", "create", path)
+    text("indexes", "create", path, "record_index")
+    created = json.loads(text("indexes", "create", path, "by_city", "--column", "city", "--json"))
     by_city = {"name": "secondary_index_by_city", "kind": "secondary_index", "columns": ["city"]}
     state = {"is_partitioned": False, "is_complete": True, "unused": None, "using": None, "options": {}}
     assert created == [by_city | state]
-    _, planned = text("index", "schedule", path, "bloom_filters").split()
-    shown = [line.split() for line in text("index", "show", path).splitlines()[1:]]
+    _, planned = text("indexes", "schedule", path, "bloom_filters").split()
+    shown = [line.split() for line in text("indexes", "list", path).splitlines()[1:]]
     assert shown == [
         ["bloom_filters", "bloom_filters", "planned"],
         ["record_index", "record_index", "complete"],
         ["secondary_index_by_city", "secondary_index", "city", "complete"],
     ]
-    assert text("index", "run", path, planned).split()[-3:] == ["bloom_filters", "bloom_filters", "complete"]
-    text("index", "drop", path, "bloom_filters")
-    assert text("index", "drop", path, "by_city").split() == ["dropped", "by_city"]
+    assert text("indexes", "run", path, planned).split()[-3:] == [
+        "bloom_filters",
+        "bloom_filters",
+        "complete",
+    ]
+    text("indexes", "drop", path, "bloom_filters")
+    assert text("indexes", "drop", path, "by_city").split() == ["dropped", "by_city"]
     settings = ("--column", "city", "--using", "column_stats", "--option", "expr=upper")
-    upper = text("index", "create", path, "upper", *settings)
+    upper = text("indexes", "create", path, "upper", *settings)
     reason = "Queries take the values of partition columns from the paths of files."
     assert "city     column_stats, expr=upper  not used\n" in upper
     assert f"Queries do not use expr_index_upper. {reason}" in upper
-    text("index", "drop", path, "upper")
-    assert [each["name"] for each in json.loads(text("index", "show", path, "--json"))] == ["record_index"]
+    text("indexes", "drop", path, "upper")
+    assert [each["name"] for each in json.loads(text("indexes", "list", path, "--json"))] == ["record_index"]

@@ -42,11 +42,13 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize("command", ["head", "files", "show", "timeline", "validate", "holds"])
+@pytest.mark.parametrize(
+    "command", ["head", "inspect files", "show", "inspect timeline", "services validate", "holds list"]
+)
 def test_no_control_character_of_a_table_reaches_the_terminal(
     command: str, as_json: bool, hostile: str, text: Any
 ) -> None:
-    shown = text(command, hostile, *(["--json"] if as_json else []))
+    shown = text(*command.split(), hostile, *(["--json"] if as_json else []))
 
     assert not UNSAFE.search(shown)
     if as_json:
@@ -57,7 +59,7 @@ def test_values_are_shown_escaped_and_their_markup_as_text(hostile: str, text: A
     shown = text("head", hostile)
 
     assert shown.count(SHOWN) == 1
-    assert "".join(text("files", hostile).split()).count(r"\x1b[31mred") == 1
+    assert "".join(text("inspect", "files", hostile).split()).count(r"\x1b[31mred") == 1
     assert r"name\x1b[31mred" in text("show", hostile)
 
 

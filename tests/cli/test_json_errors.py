@@ -34,7 +34,7 @@ def test_a_conflict_is_told_with_its_table_and_instant(tmp_path: Path, capsys: S
     plan = table.services.schedule_compaction() or ""
     context = context_of(table)
     with service_lease(context.storage, context.clock, context.ids, plan):
-        error = failed(capsys, "compact", table.uri, "--instant", plan)
+        error = failed(capsys, "services", "compact", table.uri, "--instant", plan)
     assert (error["kind"], error["table"], error["instant"]) == ("ConflictError", table.uri, plan)
     assert error["message"].startswith("Another process runs this compaction")
     assert error["file"] is None
@@ -65,7 +65,7 @@ def test_a_command_that_told_what_is_wrong_prints_no_second_document(tmp_path: P
     table.upsert(rides(("a", "rome", 1, 1.0)))
     (file,) = (tmp_path / "rides/rome").glob("*.parquet")
     file.unlink()
-    assert app.run(["validate", table.uri, "--json"]) == 2
+    assert app.run(["services", "validate", table.uri, "--json"]) == 2
     shown = capsys.readouterr()
     assert json.loads(shown.out)["sound"] is False
     assert "The table has" in shown.err

@@ -1,4 +1,5 @@
-"""`table.inspect.locks()` and `drawstring locks`: holders, waiters, and pending instants with workers."""
+"""`table.inspect.locks()` and `drawstring inspect locks`: holders, waiters, and pending instants with"
+" workers."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_a_table_that_nobody_works_on_is_free(table: Table, is_local: bool, text
     assert (lock.provider, lock.holder) == ("own", "")
     assert table.inspect.locks().pending == ()
     if is_local:
-        assert text("locks", table.uri) == "lock (own): free\nnothing is pending\n"
+        assert text("inspect", "locks", table.uri) == "lock (own): free\nnothing is pending\n"
 
 
 @places
@@ -123,11 +124,11 @@ def test_a_dead_write_is_shown_with_how_to_undo_it(table: Table, is_local: bool,
     assert work.is_alive is False
     assert work.process == "process 7 on elsewhere"
     assert work.heartbeat_left_ms is not None and work.heartbeat_left_ms < 0
-    assert f"drawstring rollback {table.uri} {dead.requested}" in work.advice
+    assert f"drawstring services rollback {table.uri} {dead.requested}" in work.advice
     if is_local:
-        shown = text("locks", table.uri)
+        shown = text("inspect", "locks", table.uri)
         assert "no, heartbeat expired" in shown
-        command = re.search(r"drawstring (rollback \S+ \d+)", shown)
+        command = re.search(r"drawstring (services rollback \S+ \d+)", shown)
         assert command is not None
         assert app.run(command[1].split()) == 0
         assert table.inspect.locks().pending == ()
@@ -151,14 +152,14 @@ def test_a_write_that_ends_while_its_heartbeat_is_looked_for_is_not_called_dead(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pending = dead_write(table)
-    look = lock_report.worked_on
+    look = lock_report.active_instants
 
     def ends(*given: Any) -> set[str]:
         alive = look(*given)
         table.services.rollback(pending.requested)
         return alive
 
-    monkeypatch.setattr(lock_report, "worked_on", ends)
+    monkeypatch.setattr(lock_report, "active_instants", ends)
     assert table.inspect.locks().pending == ()
 
 
@@ -166,21 +167,24 @@ def test_a_write_that_ends_while_its_heartbeat_is_looked_for_is_not_called_dead(
 def test_a_plan_that_nobody_runs_is_shown_with_how_to_run_it(table: Table, text: Any) -> None:
     table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
     time = table.services.schedule_clustering()
-    (work,) = json.loads(text("locks", table.uri, "--json"))["pending"]
+    (work,) = json.loads(text("inspect", "locks", table.uri, "--json"))["pending"]
     assert (work["requested"], work["action"], work["is_alive"]) == (time, "clustering", False)
     assert len(work["file_groups"]) == 2
-    text(*re.findall(r"drawstring (cluster \S+ --instant \d+)", work["advice"])[0].split())
-    assert json.loads(text("locks", table.uri, "--json"))["pending"] == []
+    text(*re.findall(r"drawstring (services cluster \S+ --instant \d+)", work["advice"])[0].split())
+    assert json.loads(text("inspect", "locks", table.uri, "--json"))["pending"] == []
 
 
 @pytest.mark.parametrize("is_local", [True])
 def test_a_clustering_whose_process_died_is_shown_as_one_that_the_next_write_gives_up(table: Table) -> None:
     table.append(rides(("b", "rome", 1, 1.0)), options={**WITHOUT_SERVICES, **NEW_FILE_GROUPS})
     time = table.services.schedule_clustering() or ""
-    assert f"or give it up: drawstring rollback {table.uri} {time}" in only(table.inspect.locks()).advice
+    assert (
+        f"or give it up: drawstring services rollback {table.uri} {time}"
+        in only(table.inspect.locks()).advice
+    )
     Path(table.uri, LEASE_FILE.format(time)).touch()
     advice = only(table.inspect.locks()).advice
-    assert advice.startswith(f"Run it: drawstring cluster {table.uri} --instant {time}")
+    assert advice.startswith(f"Run it: drawstring services cluster {table.uri} --instant {time}")
     assert advice.endswith("or the next write gives it up.")
     table.append(rides(("c", "rome", 1, 1.0)), options=WITHOUT_SERVICES)
     assert table.inspect.locks().pending == ()
@@ -203,7 +207,7 @@ def test_a_write_that_goes_first_is_shown_with_what_it_has_reserved(tmp_path: Pa
         if acts:
             acts.pop()(other)
         elif other.inspect.locks().pending[0].reserved_partitions:
-            seen.append((only(other.inspect.locks()), text("locks", other.uri)))
+            seen.append((only(other.inspect.locks()), text("inspect", "locks", other.uri)))
 
     options = {**OPTIMISTIC, "hoodie.write.num.retries.on.conflict.failures": "1"}
     on(Interrupted(table, meanwhile, times=100)).upsert(rides(ROW), options=options)
@@ -236,19 +240,21 @@ def test_looking_changes_nothing(tmp_path: Path) -> None:
 
 def test_leases_are_recorded_on_request(text: Any, tmp_path: Path) -> None:
     table, provider = create(path=tmp_path / "rides"), {"hoodie.write.lock.provider": "storage"}
-    assert "leases are not recorded; 0 leases on record" in text("locks", table.uri, "--audit", "check")
-    assert "leases are recorded" in text("locks", table.uri, "--audit", "on")
+    assert "leases are not recorded; 0 leases on record" in text(
+        "inspect", "locks", table.uri, "--audit", "check"
+    )
+    assert "leases are recorded" in text("inspect", "locks", table.uri, "--audit", "on")
     table.upsert(rides(("a", "rome", 1, 1.0)), options={**provider, **WITHOUT_SERVICES})
-    found = json.loads(text("locks", table.uri, "--audit", "check", "--json"))
+    found = json.loads(text("inspect", "locks", table.uri, "--audit", "check", "--json"))
     assert found["leases"] > 0 and not (found["overlaps"] or found["unended"] or found["unreadable"])
     (tmp_path / "rides/.hoodie/.locks/audit/1_x.jsonl").write_text("no record")
-    assert "1_x.jsonl is no record of a lease" in text("locks", table.uri, "--audit", "check")
-    assert not json.loads(text("locks", table.uri, "--audit", "off", "--json"))["enabled"]
+    assert "1_x.jsonl is no record of a lease" in text("inspect", "locks", table.uri, "--audit", "check")
+    assert not json.loads(text("inspect", "locks", table.uri, "--audit", "off", "--json"))["enabled"]
 
 
 def test_a_local_table_says_that_its_own_lock_is_not_recorded(text: Any, tmp_path: Path) -> None:
     table = create(path=tmp_path / "rides")
-    assert "of its own lock nothing is recorded" in text("locks", table.uri, "--audit", "on")
+    assert "of its own lock nothing is recorded" in text("inspect", "locks", table.uri, "--audit", "on")
 
 
 def test_old_records_of_leases_are_deleted(text: Any, tmp_path: Path) -> None:
@@ -258,7 +264,7 @@ def test_old_records_of_leases_are_deleted(text: Any, tmp_path: Path) -> None:
         (folder / f"{name}.jsonl").write_text("{}")
         at = context_of(table).clock.now_ms() / 1000 - age_days * 86_400
         os.utime(folder / f"{name}.jsonl", (at, at))
-    clean = ("locks", table.uri, "--audit", "clean")
+    clean = ("inspect", "locks", table.uri, "--audit", "clean")
     assert "1 record of leases older than 7 days would be deleted" in text(*clean, "--dry-run")
     assert json.loads(text(*clean, "--age-days", "30", "--json")) == {"changed": False, "files": []}
     assert "1 record of leases older than 7 days deleted" in text(*clean)
@@ -277,7 +283,7 @@ def test_options_of_another_audit_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], why: str
 ) -> None:
     table = create(path=tmp_path / "rides")
-    assert app.run(["locks", table.uri, *more]) == 2
+    assert app.run(["inspect", "locks", table.uri, *more]) == 2
     assert why in capsys.readouterr().err
 
 

@@ -55,19 +55,25 @@ def test_a_path_without_a_table_is_told_with_the_table_near_it(
     ("words", "says"),
     [
         (("show",), "The command needs PATH. See: drawstring show --help"),
-        (("restore", "here"), "The command needs INSTANT."),
+        (("savepoints", "restore", "here"), "The command needs INSTANT."),
         (("ingest", "here"), "The command needs --source."),
-        (("downgrade", "here"), "The command needs --to."),
+        (("versions", "downgrade", "here"), "The command needs --to."),
         (("show", "here", "a", "b"), "does not take arguments a b. Remove them."),
         (("ingest", "here", "--source", "csv", "--max-wait", "-1"), "Must be >= 0"),
         (("ingest", "here", "--source", "csv", "--props", "{0}"), "is no file of properties"),
         (("ingest", "here", "--source", "csv", "--props", "{0}/bytes"), "is no file of properties"),
-        (("report", "{0}/lake/rides", "-o", "{0}"), "Is a directory: {0}. Give a file."),
-        (("report", "{0}/lake/rides", "-o", "{0}/no/a.html"), "No such file or directory"),
-        (("repair", "{0}/lake/rides", "--only", "all"), "There is no repair 'all'. Choose among metadata,"),
-        (("upgrade", "{0}/lake/rides", "--to", "6"), "so upgrade does not lead to 6. Use downgrade."),
+        (("inspect", "report", "{0}/lake/rides", "-o", "{0}"), "Is a directory: {0}. Give a file."),
+        (("inspect", "report", "{0}/lake/rides", "-o", "{0}/no/a.html"), "No such file or directory"),
         (
-            ("clean", "{0}/lake/rides", "--retain-hours", "1", "--retain-commits", "2"),
+            ("services", "repair", "{0}/lake/rides", "--only", "all"),
+            "There is no repair 'all'. Choose among metadata,",
+        ),
+        (
+            ("versions", "upgrade", "{0}/lake/rides", "--to", "6"),
+            "so upgrade does not lead to 6. Use downgrade.",
+        ),
+        (
+            ("services", "clean", "{0}/lake/rides", "--retain-hours", "1", "--retain-commits", "2"),
             "--retain-commits and --retain-hours exclude each other. Give one of them.",
         ),
     ],
@@ -81,12 +87,12 @@ def test_a_mistaken_call_says_what_to_give(
 
 def test_what_there_is_none_of_is_said_in_words(text: Any, tmp_path: Path) -> None:
     made = create(path=tmp_path / "rides")
-    assert text("timeline", made.uri) == "no instant\n"
-    assert text("holds", made.uri) == "no reader holds a position\n"
-    assert text("index", "show", made.uri) == "no index\n"
-    assert text("index", "run", made.uri) == "no index is planned\n"
-    assert text("savepoint", made.uri, "--list") == "no savepoint\n"
-    assert text("report", made.uri).startswith("no service is due\n")
+    assert text("inspect", "timeline", made.uri) == "no instant\n"
+    assert text("holds", "list", made.uri) == "no reader holds a position\n"
+    assert text("indexes", "list", made.uri) == "no index\n"
+    assert text("indexes", "run", made.uri) == "no index is planned\n"
+    assert text("savepoints", "list", made.uri) == "no savepoint\n"
+    assert text("inspect", "report", made.uri).startswith("no service is due\n")
 
 
 @pytest.mark.parametrize("replacement", ["nothing", "a file"])
@@ -97,7 +103,7 @@ def test_files_of_a_table_that_lost_its_timeline_are_not_taken_for_leftovers(
     shutil.rmtree(folder)
     if replacement == "a file":
         folder.write_text("")
-    assert app.run(["validate", table.uri]) == 2
+    assert app.run(["services", "validate", table.uri]) == 2
     shown = capsys.readouterr().out
     assert "1 data file, but no instant: its timeline was deleted" in shown and "orphan" not in shown
     before = sorted((tmp_path / "lake/rides/rome").iterdir())

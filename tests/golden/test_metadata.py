@@ -252,7 +252,7 @@ def test_a_missing_file_is_named(table_root: Path, pattern: str) -> None:
     with pytest.raises(CorruptTableError, match="metadata table is damaged") as caught:
         shown(table_root, "files")
     assert gone.name in str(caught.value)
-    assert "Run `drawstring repair`" in str(caught.value)
+    assert "Run `drawstring services repair`" in str(caught.value)
 
 
 @pytest.mark.parametrize("kept", [0, 100, -50])

@@ -123,7 +123,7 @@ def test_a_key_that_was_inserted_twice_is_found_twice(options: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    ("index", "options"), [({"hoodie.index.type": "RECORD_INDEX"}, {}), ({}, OF_PARTITIONS)]
+    ("indexes", "options"), [({"hoodie.index.type": "RECORD_INDEX"}, {}), ({}, OF_PARTITIONS)]
 )
 def test_an_index_that_has_all_places_stays_in_use(index: dict[str, str], options: dict[str, Any]) -> None:
     table = create(properties=index)
@@ -238,8 +238,8 @@ def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
     path = str(tmp_path / "t")
     shown = []
     for call in (
-        ["index", "show", path],
-        ["metadata", path],
+        ["indexes", "show", path],
+        ["inspect", "metadata", path],
         ["head", path, "--where", "id='k'", "--explain"],
     ):
         assert run(call) == 0
@@ -247,7 +247,7 @@ def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
     for text in (explained, found.what, brief.what, *shown):
         assert "not use" in text
         assert "knows one of them" in text
-        assert "drawstring repair" in text
+        assert "drawstring services repair" in text
     assert "'k'" in found.what
     assert {found.severity, brief.severity} == {Severity.WARNING}
     assert "not used" not in str(table.scan(where="fare > 0").explain())
@@ -351,7 +351,7 @@ def test_a_write_by_a_record_index_with_damaged_definitions_reads_the_files(
     context_of(table).storage.put(".hoodie/.index_defs/index.json", b"{")
     table.upsert(rides(("k", "rome", 2, 2.0), ("b", "pisa", 1, 1.0)))
     assert any("files of the table are read instead" in each for each in caplog.messages)
-    assert any("index.json" in each and "drawstring repair" in each for each in caplog.messages)
+    assert any("index.json" in each and "drawstring services repair" in each for each in caplog.messages)
     table.insert(rides(("c", "pisa", 1, 1.0)))
     table.upsert(rides(("d", "pisa", 1, 1.0)))
     table.upsert(rides(("k", "rome", 3, 3.0)))

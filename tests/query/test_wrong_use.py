@@ -140,7 +140,16 @@ def test_a_folder_outside_the_table_is_a_damaged_property(lake: Path, tmp_path: 
 
 def test_the_package_runs_as_a_program(lake: Path) -> None:
     said = subprocess.run(
-        [sys.executable, "-m", "drawstring", "files", str(lake / "v9_mor_avro"), "--partition", "x"],
+        [
+            sys.executable,
+            "-m",
+            "drawstring",
+            "inspect",
+            "files",
+            str(lake / "v9_mor_avro"),
+            "--partition",
+            "x",
+        ],
         capture_output=True,
         text=True,
         check=False,

@@ -244,7 +244,7 @@ def test_log_files_that_wait_for_a_clustering_have_to_be_clustered_first() -> No
     table.upsert(rides(("a", "rome", 2, 2.0)), options=WITHOUT_SERVICES)
     planned = table.services.schedule_clustering()
     assert planned
-    with pytest.raises(InvalidError, match="drawstring cluster") as caught:
+    with pytest.raises(InvalidError, match="drawstring services cluster") as caught:
         table.versions.downgrade(6)
     assert caught.value.instant == planned
     table.services.cluster()

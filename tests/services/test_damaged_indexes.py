@@ -45,6 +45,6 @@ def test_a_damaged_block_of_the_metadata_table_is_told_with_the_repair_that_help
     content[17] ^= 0x77  # the version of the block's format
     log.write_bytes(content)
     (finding,) = drawstring.open(tmp_path / "t").services.validate().findings
-    assert "the metadata table is damaged. Run `drawstring repair`" in finding.what
+    assert "the metadata table is damaged. Run `drawstring services repair`" in finding.what
     drawstring.open(tmp_path / "t").services.repair(apply=True)
     assert drawstring.open(tmp_path / "t").services.validate().is_sound

@@ -106,23 +106,27 @@ def test_the_command_looks_after_many_tables_and_says_what_it_did(
 ) -> None:
     one, other = logged(path=tmp_path / "one"), logged(path=tmp_path / "other", table_type=COW)
     option = ("--option", "hoodie.compact.inline.max.delta.commits=1")
-    assert app.run(["run-services", one.uri, other.uri, *option]) == 0
+    assert app.run(["services", "run", one.uri, other.uri, *option]) == 0
     assert capsys.readouterr().out.startswith(f"{one.uri}: compaction: 6 rows in 2 files (")
     one.upsert(rides(("a", "rome", 8, 8.0)))
-    assert app.run(["run-services", str(tmp_path / "nothing"), one.uri, *option]) == 2
+    assert app.run(["services", "run", str(tmp_path / "nothing"), one.uri, *option]) == 2
     captured = capsys.readouterr()
     assert "not a Hudi table" in captured.out
     assert f"{one.uri}: compaction: 3 rows in 1 file" in captured.out
     assert "1 service failed" in captured.err
     one.upsert(rides(("a", "rome", 9, 9.0)))
-    assert app.run(["run-services", one.uri, *option, "--json"]) == 0
+    assert app.run(["services", "run", one.uri, *option, "--json"]) == 0
     (done,) = json.loads(capsys.readouterr().out)
     assert (done["table"], done["service"]) == (one.uri, "compaction")
-    assert (done["result"]["operation"], done["error"], done["left_to"]) == ("compact", None, None)
+    assert (done["result"]["operation"], done["error"], done["left_to"]) == (
+        "compact",
+        None,
+        None,
+    )
     nothing_due = ("--option", "hoodie.clean.automatic=false", "--option", "hoodie.archive.automatic=false")
-    assert app.run(["run-services", one.uri, *nothing_due, "--json"]) == 0
+    assert app.run(["services", "run", one.uri, *nothing_due, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
-    assert app.run(["run-services", str(tmp_path / "nothing"), "--json"]) == 2
+    assert app.run(["services", "run", str(tmp_path / "nothing"), "--json"]) == 2
     (failed,) = json.loads(capsys.readouterr().out)
     assert (failed["error"]["kind"], failed["result"]) == ("InvalidError", None)
     assert "not a Hudi table" in failed["error"]["message"]
@@ -140,12 +144,12 @@ def test_a_plan_that_others_run_is_told_to_be_left_to_them(
             context.storage.put(f"{HEARTBEAT_FOLDER}/{plan}", b"")
         else:
             stack.enter_context(service_lease(context.storage, context.clock, context.ids, plan))
-        assert app.run(["run-services", table.uri, "--json"]) == 0
+        assert app.run(["services", "run", table.uri, "--json"]) == 0
         (left,) = json.loads(capsys.readouterr().out)
         who = "another engine" if is_engine else f"process {os.getpid()} on "
         assert (left["service"], left["instant"], left["error"]) == ("compaction", plan, None)
         assert left["left_to"].startswith(who)
-        assert app.run(["run-services", table.uri]) == 0
+        assert app.run(["services", "run", table.uri]) == 0
         assert f"compaction: {plan} is left to another process" in capsys.readouterr().out
     assert plan in {each.requested for each in table.timeline.pending()}
 
@@ -165,7 +169,7 @@ def test_the_loop_goes_round_until_it_is_interrupted(
 
     monkeypatch.setattr(services, "SystemClock", Clock)
     option = ("--option", "hoodie.compact.inline.max.delta.commits=1")
-    assert app.run(["run-services", table.uri, "--watch", "--every", "5", *option]) == 0
+    assert app.run(["services", "run", table.uri, "--watch", "--every", "5", *option]) == 0
     assert pauses == [5.0, 5.0, 5.0]
     assert capsys.readouterr().out.count("compaction: ") == 3
 
@@ -200,7 +204,7 @@ def test_an_error_that_nobody_expected_holds_up_neither_services_nor_tables(
 
     monkeypatch.setattr(duties.compaction, "schedule_compaction", fails)
     option = ("--option", "hoodie.compact.inline.max.delta.commits=1")
-    assert app.run(["run-services", one.uri, other.uri, *option]) == 2
+    assert app.run(["services", "run", one.uri, other.uri, *option]) == 2
     told = capsys.readouterr().out
     assert f"{one.uri}: compaction: failed: ArrowInvalid: a page of nonsense" in told
     assert f"{other.uri}: compaction: 6 rows in 2 files" in told
@@ -218,7 +222,7 @@ def test_a_table_that_fails_as_a_whole_leaves_the_loop_going(
         return table
 
     monkeypatch.setattr(services, "open_table", broken)
-    assert app.run(["run-services", "broken", table.uri]) == 2
+    assert app.run(["services", "run", "broken", table.uri]) == 2
     told = capsys.readouterr().out.splitlines()
     assert told == [
         "broken: open: failed: ValueError: who would have thought",
@@ -232,7 +236,7 @@ def test_a_table_that_fails_as_a_whole_leaves_the_loop_going(
 def test_a_loop_that_makes_no_sense_is_a_mistake_of_the_call(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert app.run(["run-services", *words]) == 2
+    assert app.run(["services", "run", *words]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "--every" in captured.err or "No tables were given" in captured.err

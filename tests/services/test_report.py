@@ -77,14 +77,14 @@ def test_the_command_writes_the_page_and_the_facts(
     table: Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "report.html"
-    assert run(["report", table.uri, "-o", str(file), "--json"]) == 0
+    assert run(["inspect", "report", table.uri, "-o", str(file), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     facts = json.loads(json.dumps(asdict(table.inspect.report().facts)))
     assert told.keys() == facts.keys()
     for name in ("commits", "slices", "due", "read_amplification"):
         assert told[name] == facts[name]
     assert file.read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert run(["report", table.uri]) == 0
+    assert run(["inspect", "report", table.uri]) == 0
     assert "compaction" in capsys.readouterr().out
 
 

@@ -233,26 +233,26 @@ def test_the_command_line_says_what_it_found_and_did(
     path = str(tmp_path / "rides")
     table = create(path=path)
     table.upsert(rides(*FIRST))
-    assert app.run(["validate", path]) == 0
+    assert app.run(["services", "validate", path]) == 0
     assert (
         "sound: looked at 1 instant, 2 partitions, 2 file groups, 2 files, 6 records"
         in capsys.readouterr().out
     )
     (tmp_path / "rides/rome/.hoodie_partition_metadata").unlink()
-    assert app.run(["validate", path, "--json", "--quick"]) == 2
+    assert app.run(["services", "validate", path, "--json", "--quick"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert (found["sound"], found["findings"][0]["check"], found["records"]) == (False, "partition", None)
-    assert app.run(["repair", path]) == 0
+    assert app.run(["services", "repair", path]) == 0
     assert "1 repair found; apply them with --apply" in capsys.readouterr().out
-    assert app.run(["repair", path, "--apply", "--json"]) == 0
+    assert app.run(["services", "repair", path, "--apply", "--json"]) == 0
     assert [each["remedy"] for each in json.loads(capsys.readouterr().out)] == ["partition-metadata"]
-    assert app.run(["repair", path, "--only", "orphan"]) == 0
+    assert app.run(["services", "repair", path, "--only", "orphan"]) == 0
     told = capsys.readouterr().out
-    assert "nothing to repair without a decision; drawstring validate tells" in told
+    assert "nothing to repair without a decision; drawstring services validate tells" in told
 
 
 def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validate_content, "_BITS_PER_SORT", 10)
+    monkeypatch.setattr(validate_content, "_DISTINCT_BITS_PER_SORT", 10)
     bits = validate_content.DistinctBits()
     for start in range(0, 100, 5):
         bits.add(np.arange(start, start + 6, dtype=np.uint64))

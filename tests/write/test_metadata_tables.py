@@ -215,7 +215,7 @@ def test_a_file_in_the_place_of_a_folder_is_a_damage_like_others(
     (root / f".hoodie/metadata{place}").write_text("no folder")
     assert rows(table).num_rows == rows(drawstring.open(root)).num_rows == before
     assert caplog.text.count("The storage is listed instead") == 1
-    assert "Run `drawstring repair`" in caplog.text
+    assert "Run `drawstring services repair`" in caplog.text
     table.upsert(rows(table).slice(0, 1))
     assert not table.config.metadata_partitions
     table.upsert(rows(table).slice(0, 1))

@@ -17,18 +17,29 @@ from rich.console import Console
 from drawstring.base.errors import DrawstringError
 from drawstring.base.resources import use_allocator
 from drawstring.cli import output
-from drawstring.cli.commands.alter import alter
-from drawstring.cli.commands.index import index
-from drawstring.cli.commands.inspect import files, head, holds, metadata, show, timeline
+from drawstring.cli.commands.alter import columns
+from drawstring.cli.commands.index import indexes
+from drawstring.cli.commands.inspect import (
+    add_hold,
+    files,
+    head,
+    list_holds,
+    metadata,
+    release_hold,
+    show,
+    timeline,
+)
 from drawstring.cli.commands.loading.bootstrap import bootstrap
 from drawstring.cli.commands.loading.ingest import ingest
 from drawstring.cli.commands.repair import (
+    create_savepoint,
+    delete_savepoint,
     downgrade,
+    list_savepoints,
     locks,
     repair,
     restore,
     rollback,
-    savepoint,
     set_layout,
     upgrade,
     validate,
@@ -50,37 +61,51 @@ EXIT_DEFECT = 1
 EXIT_FAULT = 2
 EXIT_INTERRUPTED = 130
 
-COMMANDS: tuple[Callable[..., None], ...] = (
-    show,
-    report,
-    serve,
-    timeline,
-    files,
-    metadata,
-    index,
-    alter,
-    head,
-    compact,
-    log_compact,
-    compact_base_files,
-    cluster,
-    clean,
-    archive,
-    run_services,
-    validate,
-    repair,
-    expire_partitions,
-    locks,
-    rollback,
-    savepoint,
-    restore,
-    holds,
-    bootstrap,
-    ingest,
-    upgrade,
-    downgrade,
-    set_layout,
-)
+TOP = (show, head, bootstrap, ingest, serve, indexes, columns)
+"""Commands by themselves."""
+
+GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+    "services": (
+        "Run table services: compaction, clustering, cleaning, archiving, checks and repairs.",
+        {
+            "run": run_services,
+            "compact": compact,
+            "log-compact": log_compact,
+            "compact-base-files": compact_base_files,
+            "cluster": cluster,
+            "clean": clean,
+            "archive": archive,
+            "expire-partitions": expire_partitions,
+            "validate": validate,
+            "repair": repair,
+            "rollback": rollback,
+        },
+    ),
+    "inspect": (
+        "Look at a table: instants, files, metadata table, locks, and a report.",
+        {"timeline": timeline, "files": files, "metadata": metadata, "locks": locks, "report": report},
+    ),
+    "savepoints": (
+        "Create, delete and list savepoints, and restore a table.",
+        {
+            "create": create_savepoint,
+            "delete": delete_savepoint,
+            "list": list_savepoints,
+            "restore": restore,
+        },
+    ),
+    "holds": (
+        "Place, release and list the holds of readers.",
+        {"add": add_hold, "release": release_hold, "list": list_holds},
+    ),
+    "versions": (
+        "Change the table version or the storage layout.",
+        {"upgrade": upgrade, "downgrade": downgrade, "set-storage-layout": set_layout},
+    ),
+}
+"""Commands with the names of the groups of `Table`: `table.services.compact` is `services compact`."""
+
+COMMANDS = (*TOP, *(command for _, commands in GROUPS.values() for command in commands.values()))
 
 
 def build() -> App:
@@ -93,8 +118,13 @@ def build() -> App:
         error_console=Console(stderr=True),
         default_parameter=Parameter(show_default=_shown_default),
     )
-    for command in COMMANDS:
+    for command in TOP:
         app.command(command)
+    for name, (text, commands) in GROUPS.items():
+        group = App(name=name, help=text)
+        for word, command in commands.items():
+            group.command(command, name=word)
+        app.command(group)
     return app
 
 

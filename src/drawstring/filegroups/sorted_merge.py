@@ -167,7 +167,7 @@ WINDOWS_IN_MEMORY_MAX: Final = 2
 
 UNSORTED: Final = (
     "A file of the table is not sorted by record key, as hoodie.table.storage.layout=lsm_tree promises. Set"
-    " the layout to default (drawstring set-layout), then compact the table."
+    " the layout to default (drawstring versions set-storage-layout), then compact the table."
 )
 
 

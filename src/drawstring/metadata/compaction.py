@@ -178,7 +178,8 @@ def warn_of_waiting(table: MetadataTable, timeline: Timeline, delta_commits: int
     _log.log(
         log_level_of(uri, str(oldest.action), oldest.requested),
         "The metadata table %s has %d delta commits since its last compaction, which waits for the %s %s, and"
-        " readers open a log file for each. Finish that action, or roll it back (`drawstring rollback`).",
+        " readers open a log file for each. Finish that action, or roll it back (`drawstring services"
+        " rollback`).",
         uri,
         count,
         oldest.action,

@@ -25,7 +25,8 @@ _REPEATED: Final = "hasRepeatedKeys"
 
 _NOT_USED: Final = (
     "The table has several records of a key, and the index knows one of them. Delete the surplus records"
-    " (`drawstring validate` finds them) and run `drawstring repair --apply`, which builds the index again"
+    " (`drawstring services validate` finds them) and run `drawstring services repair --apply`, which"
+    " builds the index again"
 )
 _OTHER_KIND: Final = (
     ". If each partition may have a key once, drop the index instead and create a partitioned one"

@@ -348,7 +348,8 @@ def damaged(storage: Storage, reason: str) -> DrawstringError:
         reason: what is wrong, without a full stop.
     """
     message = (
-        f"The metadata table is damaged ({reason}). Run `drawstring repair`, which builds it again or"
+        f"The metadata table is damaged ({reason}). Run `drawstring services repair`, which builds it again"
+        " or"
         " switches it off."
     )
     return MetadataTableError(message, table=storage.spec.uri)

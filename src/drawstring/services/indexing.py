@@ -397,7 +397,8 @@ def _check_version(config: TableConfig, request: IndexRequest) -> None:
     ):
         raise UnsupportedError(
             f"A table of version {config.version} can only have the indexes {', '.join(_WITHOUT_COLUMN)} of"
-            " the whole table. Choose one of these, or upgrade the table first: `drawstring upgrade`."
+            " the whole table. Choose one of these, or upgrade the table first: `drawstring versions"
+            " upgrade`."
         )
 
 
@@ -410,8 +411,9 @@ def check_background(config: TableConfig) -> None:
     if not config.rules.has_all_indexes:
         raise UnsupportedError(
             "Indexes are built while writers go on in tables of version 8 and later only, and the table has"
-            f" version {config.version}. Create the index at once (`create_index`, `drawstring index create`)"
-            "; writes wait meanwhile. Or upgrade the table first: `drawstring upgrade`."
+            f" version {config.version}. Create the index at once (`create_index`, `drawstring indexes"
+            " create`)"
+            "; writes wait meanwhile. Or upgrade the table first: `drawstring versions upgrade`."
         )
 
 

@@ -44,9 +44,9 @@ from drawstring.txn.storage_clock import about_now_ms
 from drawstring.txn.table_context import TableContext
 
 _RUNS: Final = {
-    Action.COMPACTION: "compact {uri} --instant {time}",
-    Action.LOG_COMPACTION: "log-compact {uri} --instant {time}",
-    Action.CLUSTERING: "cluster {uri} --instant {time}",
+    Action.COMPACTION: "services compact {uri} --instant {time}",
+    Action.LOG_COMPACTION: "services log-compact {uri} --instant {time}",
+    Action.CLUSTERING: "services cluster {uri} --instant {time}",
 }
 _WAIT: Final = (
     "Wait until it is done, or end that process: the next write then rolls it back or completes it."
@@ -158,16 +158,16 @@ def _pending_work(
 def _advice(context: TableContext, instant: Instant, *, is_alive: bool) -> str:
     uri, time, action = context.storage.spec.uri, instant.requested, instant.action
     if action is Action.INDEXING:
-        run = f"Build it: drawstring index run {uri} {time}; or give it up: drawstring index drop {uri} NAME."
-        return _WAIT_FOR_PLAN if is_alive else run
+        run = f"Build it: drawstring indexes run {uri} {time}"
+        return _WAIT_FOR_PLAN if is_alive else f"{run}; or give it up: drawstring indexes drop {uri} NAME."
     if action in PLANNED_ACTIONS:
         run = f"Run it: drawstring {_RUNS[action].format(uri=uri, time=time)}"
-        undo = f"give it up: drawstring rollback {uri} {time}"
+        undo = f"give it up: drawstring services rollback {uri} {time}"
         if action is Action.CLUSTERING and is_runner_dead(context.storage, context.clock, context.ids, time):
             undo = "the next write gives it up"
         return _WAIT_FOR_PLAN if is_alive else f"{run}; or {undo}."
     if action in FILE_ACTIONS:
-        undo = f"or drawstring rollback {uri} {time}."
+        undo = f"or drawstring services rollback {uri} {time}."
         return _WAIT if is_alive else f"Its process died: the next write undoes or completes it, {undo}"
     return _FINISHED
 

@@ -174,7 +174,7 @@ def _check_unused(context: RollbackContext, target: Instant) -> None:
             raise ConflictError(
                 f"Other writes appended log files to the file slices of the compaction {target.requested},"
                 f" as in {shown(frozenset({(status.folder, log.file_id)}))}, so it can no longer be rolled"
-                " back. Run it (drawstring compact).",
+                " back. Run it (drawstring services compact).",
                 instant=target.requested,
                 path=status.path,
             )

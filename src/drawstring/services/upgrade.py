@@ -575,7 +575,8 @@ def _has_no_logs(locked: LockedTable, timeline: Timeline) -> bool:
     if clusterings:
         raise InvalidError(
             "File groups with log files are in a pending clustering and cannot be compacted before it. Run"
-            " the clustering first (drawstring cluster, or table.services.cluster()), then change the version"
+            " the clustering first (drawstring services cluster, or table.services.cluster()), then change"
+            " the version"
             " again.",
             table=table,
             instant=min(clusterings.values()),

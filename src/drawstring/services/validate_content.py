@@ -167,7 +167,8 @@ def _is_sorted(storage: Storage, path: str) -> bool:
 def _finding(path: str) -> Finding:
     text = (
         "The file is not sorted by record key, as hoodie.table.storage.layout=lsm_tree promises: readers may"
-        " miss rows. Set the layout to default (drawstring set-layout), or rewrite the file group."
+        " miss rows. Set the layout to default (drawstring versions set-storage-layout), or rewrite the"
+        " file group."
     )
     return Finding(Severity.ERROR, "order", text, path)
 
@@ -175,7 +176,7 @@ def _finding(path: str) -> Finding:
 _KEYS_PER_FINDING_MAX: Final = 5
 _UNUSED: Final = (
     "Queries do not use the record index, since the table had several records of a key. It has none any more."
-    " Run `drawstring repair --apply`, which builds the index again."
+    " Run `drawstring services repair --apply`, which builds the index again."
 )
 _DISTINCT_BITS_PER_SORT: Final = 1 << 18
 """Number of new hashes that are collected before they are sorted."""
@@ -409,7 +410,7 @@ def _indexed_once(what: str, unused: str | None) -> Finding:
         return Finding(Severity.WARNING, "key", text, ".")
     text = (
         f"{what}, of which the record index knows one: queries by key miss rows. Drop the index and create it"
-        " again with `drawstring index`: a new one notes that, and queries do without it."
+        " again with `drawstring indexes`: a new one notes that, and queries do without it."
     )
     return Finding(Severity.ERROR, "metadata", text, ".")
 

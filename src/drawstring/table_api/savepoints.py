@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drawstring.base.lazy import lazy_import
+from drawstring.model.instant import Action
 from drawstring.table_api.calls import Options
 
 if TYPE_CHECKING:
@@ -13,9 +14,11 @@ if TYPE_CHECKING:
     from drawstring.services import savepoint
     from drawstring.services import savepoint as restore
     from drawstring.table_api.calls import TableCalls
+    from drawstring.timeline.store import TimelineStore
 else:
     lazy_import(
         globals(),
+        TimelineStore="drawstring.timeline.store:TimelineStore",
         savepoint="drawstring.services.savepoint",
         restore="drawstring.services.savepoint",
         RestoreResult="drawstring.model.result:RestoreResult",
@@ -83,6 +86,26 @@ class TableSavepoints:
             savepoint.delete_savepoint(
                 self._calls.context, self._calls.options("delete_savepoint", options), instant
             )
+
+    def list(self) -> list[str]:
+        """Return the savepoints of the table.
+
+        Returns:
+            The requested times of their writes, oldest first.
+
+        Raises:
+            CorruptTableError: a file of the timeline has an invalid name.
+
+        Example:
+            >>> instant = table.savepoints.create()
+            >>> table.savepoints.list() == [instant]
+            True
+        """
+        with self._calls.errors():
+            saved = TimelineStore(
+                self._calls.context.storage, self._calls.config, self._calls.context.clock
+            ).load()
+            return [each.requested for each in saved.instants if each.action is Action.SAVEPOINT]
 
     def restore(self, instant: str, *, options: Options = None) -> RestoreResult:
         """Restore the table to its state after a write. Later changes are lost.

@@ -139,7 +139,8 @@ def _warn_of_future(table: str, day: str) -> None:
     """Say once that the clock of this or of another machine is wrong."""
     _log.warning(
         "The newest instant of %s is more than a day in the future (%s). New instants get times right after"
-        " it. Check the clocks of the machines that write; `drawstring validate` names the instants.",
+        " it. Check the clocks of the machines that write; `drawstring services validate` names the"
+        " instants.",
         table,
         day,
     )

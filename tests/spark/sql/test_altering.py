@@ -265,7 +265,7 @@ def test_indexes_are_created_shown_and_dropped(
     sql("SHOW INDEXES FROM rides")
     for name in ("record_index", "secondary_index_by_hour"):
         assert f"not use the index {name}. The table has several records of a key" in caplog.text
-    assert "drawstring repair --apply" in caplog.text
+    assert "drawstring services repair --apply" in caplog.text
     sql("CREATE INDEX other ON rides USING column_stats (day) OPTIONS (expr = 'year')")
     by_month = "expr = 'date_format', format = 'yyyy-MM'"
     sql(f"CREATE INDEX text ON rides USING column_stats (day) OPTIONS ({by_month})")

@@ -1,4 +1,4 @@
-"""`drawstring alter`: add, rename, drop, move and describe columns."""
+"""`drawstring columns`: add, rename, drop, move and describe columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WITHOUT: Final = ("drop", "move")
 _PLACED: Final = ("add", "move")
 
 
-def alter(
+def columns(
     act: Act,
     path: TablePath,
     column: Column,
@@ -62,7 +62,7 @@ def alter(
     if act in _NEEDED and not value:
         what, example = _NEEDED[act]
         raise InvalidError(
-            f"`drawstring alter {act}` needs the column and {what}, as in: drawstring alter {act} {path}"
+            f"`drawstring columns {act}` needs the column and {what}, as in: drawstring columns {act} {path}"
             f" {column} {example}"
         )
     _check(act, value, first=first, after=after, has_comment=comment is not None)
@@ -89,10 +89,12 @@ def alter(
 def _check(act: str, value: str | None, *, first: bool, after: str | None, has_comment: bool) -> None:
     """Check that a call has nothing that it has no use for."""
     if act in _WITHOUT and value is not None:
-        raise InvalidError(f"`drawstring alter {act}` needs the column only. Leave {value!r} out.")
+        raise InvalidError(f"`drawstring columns {act}` needs the column only. Leave {value!r} out.")
     if (first or after is not None) and act not in _PLACED:
-        raise InvalidError(f"`drawstring alter {act}` leaves the column in its place. Leave the place out.")
+        raise InvalidError(f"`drawstring columns {act}` leaves the column in its place. Leave the place out.")
     if first and after is not None:
         raise InvalidError(f"--first and --after {after} exclude each other. Give one of them.")
     if has_comment and act != "add":
-        raise InvalidError(f"`drawstring alter {act}` takes no --comment. Use `drawstring alter comment`.")
+        raise InvalidError(
+            f"`drawstring columns {act}` takes no --comment. Use `drawstring columns comment`."
+        )

@@ -1,4 +1,4 @@
-"""`drawstring index`: create, drop and show indexes."""
+"""`drawstring indexes`: create, drop and show indexes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TableP
 from drawstring.model.index import TableIndex
 
 Act = Annotated[
-    Literal["create", "drop", "show", "schedule", "run"],
+    Literal["create", "drop", "list", "schedule", "run"],
     Parameter(help="What to do. What `schedule` plans, `run` builds in any process while writers go on."),
 ]
 Name = Annotated[
@@ -38,7 +38,7 @@ Partitioned = Annotated[
 ]
 
 
-def index(
+def indexes(
     act: Act,
     path: TablePath,
     name: Name = None,
@@ -53,14 +53,14 @@ def index(
 ) -> None:
     """Create, plan, drop or show the indexes of a table, which its metadata table holds."""
     table, given = open_table(path, storage_option), named_values(option)
-    if act == "show":
+    if act == "list":
         _print([each for each in table.indexes.list() if name in (None, each.name)], as_json=as_json)
         return
     if act == "run":
         _print(table.indexes.run(name, options=given), as_json=as_json, nothing="no index is planned")
         return
     if name is None:
-        raise InvalidError(f"`drawstring index {act}` needs the name of the index. Give it after the path.")
+        raise InvalidError(f"`drawstring indexes {act}` needs the name of the index. Give it after the path.")
     if act == "create":
         created = table.indexes.create(name, column, using=using, partitioned=partitioned, options=given)
         _print([created], as_json=as_json)

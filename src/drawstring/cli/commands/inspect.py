@@ -1,11 +1,11 @@
-"""Show a table: the commands `files`, `head`, `holds`, `metadata`, `show` and `timeline`.
+"""Show a table: `show`, `head`, and the groups `inspect` and `holds`.
 
-drawstring files       the latest file slices
-drawstring head        the first rows of a snapshot, or what reading it takes
-drawstring holds       positions of readers whose files cleaning retains
-drawstring metadata    what the metadata table holds
-drawstring show        settings, columns, last write and size
-drawstring timeline    the instants, oldest first
+drawstring show                 settings, columns, last write and size
+drawstring head                 the first rows of a snapshot, or the plan of reading them
+drawstring inspect files        the latest file slices
+drawstring inspect metadata     the partitions and records of the metadata table
+drawstring inspect timeline     the instants, oldest first
+drawstring holds add, ...       positions of readers whose unread commits cleaning and archiving retain
 """
 
 from __future__ import annotations
@@ -158,32 +158,42 @@ def _first_rows(scan: Scan, count: int) -> list[dict[str, object]]:
     return found
 
 
-Place = Annotated[str | None, Parameter(name="--hold", help="Place a hold of this name, or move it.")]
-Release = Annotated[str | None, Parameter(name="--release", help="Release the hold of this name.")]
-Position = Annotated[
-    str | None, Parameter(name="--position", help="Position of the reader of --hold; now by default.")
-]
-Hours = Annotated[float, Parameter(name="--hours", help="Hours that --hold lasts.")]
+HoldName = Annotated[str, Parameter(help="Name of the hold, as of its reader.")]
+Position = Annotated[str | None, Parameter(name="--position", help="Position of the reader; now by default.")]
+Hours = Annotated[float, Parameter(name="--hours", help="Hours that the hold lasts.")]
 
 
-def holds(
+def add_hold(
     path: TablePath,
+    name: HoldName,
     *,
-    hold: Place = None,
     position: Position = None,
     hours: Hours = 24.0,
-    release: Release = None,
     as_json: AsJson = False,
     storage_option: StorageOptions = (),
 ) -> None:
-    """Show the holds of readers; cleaning and archiving retain all files written after their positions."""
+    """Place a hold, or move it: cleaning and archiving retain all files written after its position."""
     table = open_table(path, storage_option)
-    if position is not None and hold is None:
-        raise InvalidError("--position needs --hold. Give the name of the reader with --hold.")
-    if release is not None and not table.holds.release(release):
-        raise InvalidError(f"There is no hold {release!r}. List the holds with drawstring holds.")
-    if hold is not None:
-        table.holds.add(hold, position, hours=hours)
+    table.holds.add(name, position, hours=hours)
+    _print_holds(table, as_json=as_json)
+
+
+def release_hold(
+    path: TablePath, name: HoldName, *, as_json: AsJson = False, storage_option: StorageOptions = ()
+) -> None:
+    """Release a hold."""
+    table = open_table(path, storage_option)
+    if not table.holds.release(name):
+        raise InvalidError(f"There is no hold {name!r}. List the holds with drawstring holds list.")
+    _print_holds(table, as_json=as_json)
+
+
+def list_holds(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOptions = ()) -> None:
+    """List the holds of readers; cleaning and archiving retain all files written after their positions."""
+    _print_holds(open_table(path, storage_option), as_json=as_json)
+
+
+def _print_holds(table: Table, *, as_json: bool) -> None:
     found = [hold_fields(each) for each in table.holds.list()]
     if as_json:
         output.print_json(found)
@@ -231,7 +241,7 @@ def metadata(
     titles = [name.replace("_", " ") for name in rows.column_names]
     output.print_grid(titles, (list(row.values()) for row in rows.to_pylist()))
     output.print_line(counted(rows.num_rows, "partition" if partition is None else "record"))
-    with suppress(CorruptTableError):  # `drawstring validate` tells
+    with suppress(CorruptTableError):  # `drawstring services validate` tells
         print_unused([each for each in table.indexes.list() if partition in (None, each.name)])
 
 

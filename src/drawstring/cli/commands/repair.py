@@ -1,11 +1,10 @@
-"""Check and repair a table, roll it back, and change its version: the commands of an administrator.
+"""Check and repair a table, restore it, and change its version: the commands of an administrator.
 
-drawstring rollback                          roll back one pending instant
-drawstring savepoint, restore                retain the state of the table after a write, and return to it
-drawstring validate, repair                  check the invariants of a table, and repair it
-drawstring upgrade, downgrade, set-layout    change the table version or its storage layout
-drawstring locks                             who holds the lock of a table or waits for it, and who works
-                                             on it
+drawstring services rollback             roll back one pending instant
+drawstring services validate, repair     check the invariants of a table, and repair it
+drawstring savepoints create, ...        retain the state of the table after a write, and return to it
+drawstring versions upgrade, ...         change the table version or the storage layout
+drawstring inspect locks                 holders of the lock, waiters, and workers on pending instants
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from drawstring.cli.arguments import (
     open_table,
 )
 from drawstring.cli.output import progress_bar
-from drawstring.model.instant import Action
 from drawstring.model.result import (
     Finding,
     LockState,
@@ -99,50 +97,57 @@ WriteInstant = Annotated[
 ]
 Comments = Annotated[str, Parameter(name="--comments", help="Reason for the savepoint.")]
 User = Annotated[str, Parameter(name="--user", help="Who makes the savepoint.")]
-Delete = Annotated[
-    bool, Parameter(name="--delete", negative="", help="Delete the savepoint of --instant instead.")
-]
-ShowAll = Annotated[bool, Parameter(name="--list", negative="", help="List the savepoints.")]
+SavedInstant = Annotated[str, Parameter(help="Requested time of the write whose savepoint is deleted.")]
 Instant = Annotated[
     str, Parameter(help="Requested time of a write with a savepoint, or whose files still exist.")
 ]
 
 
-def savepoint(
+def create_savepoint(
     path: TablePath,
     *,
     instant: WriteInstant = None,
     comments: Comments = "",
     user: User = "",
-    delete: Delete = False,
-    show_all: ShowAll = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
     """Retain the files of a write in cleaning and archiving, so that `restore` can return to it."""
     table, given = open_table(path, storage_option), named_values(option)
-    if show_all:
-        saved = [each for each in table.timeline.instants if each.action is Action.SAVEPOINT]
-        if as_json:
-            output.print_json([each.requested for each in saved])
-        elif not saved:
-            output.print_line("no savepoint")
-        else:
-            rows = [(each.requested, output.instant_text(each.requested)) for each in saved]
-            output.print_grid(("savepoint", "of the write of"), rows)
-        return
-    if delete and instant is None:
-        raise InvalidError("--delete needs --instant. Give the write whose savepoint is to be deleted.")
-    if delete and instant is not None:
-        table.savepoints.delete(instant, options=given)
+    created = table.savepoints.create(instant, comments=comments, user=user, options=given)
+    if as_json:
+        output.print_json({"instant": created})
     else:
-        instant = table.savepoints.create(instant, comments=comments, user=user, options=given)
+        output.print_line(f"saved {created}")
+
+
+def delete_savepoint(
+    path: TablePath,
+    instant: SavedInstant,
+    *,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Delete a savepoint; cleaning and archiving may then delete the files of its write."""
+    open_table(path, storage_option).savepoints.delete(instant, options=named_values(option))
     if as_json:
         output.print_json({"instant": instant})
     else:
-        text = f"deleted the savepoint of {instant}" if delete else f"saved {instant}"
-        output.print_line(text)
+        output.print_line(f"deleted the savepoint of {instant}")
+
+
+def list_savepoints(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOptions = ()) -> None:
+    """List the savepoints of a table."""
+    saved = open_table(path, storage_option).savepoints.list()
+    if as_json:
+        output.print_json(saved)
+    elif not saved:
+        output.print_line("no savepoint")
+    else:
+        rows = [(instant, output.instant_text(instant)) for instant in saved]
+        output.print_grid(("savepoint", "of the write of"), rows)
 
 
 def restore(
@@ -238,7 +243,8 @@ def repair(
     _show(done)
     if not done:
         output.print_line(
-            "nothing to repair without a decision; drawstring validate tells whether anything else is wrong"
+            "nothing to repair without a decision; drawstring services validate tells whether anything else"
+            " is wrong"
         )
     elif apply:
         output.print_line(f"{counted(len(done), 'repair')} applied")

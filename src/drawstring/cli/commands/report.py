@@ -1,4 +1,4 @@
-"""`drawstring report` and `serve`: pages about tables: timeline, files, partitions, services that are due."""
+"""Write and serve pages about tables: `drawstring inspect report` and `drawstring serve`."""
 
 from __future__ import annotations
 

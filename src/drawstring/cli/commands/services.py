@@ -1,12 +1,12 @@
 """Run table services: the commands that archive, clean, cluster, compact and expire.
 
-    drawstring archive                move old instants into the archived timeline
-    drawstring clean                  delete old versions of files
-    drawstring cluster                combine small file groups and sort their rows
-    drawstring compact, log-compact,  the compactions of a table
+    drawstring services archive                move old instants into the archived timeline
+    drawstring services clean                  delete old versions of files
+    drawstring services cluster                combine small file groups and sort their rows
+    drawstring services compact, log-compact,  the compactions of a table
         compact-base-files
-    drawstring expire-partitions      delete expired partitions
-    drawstring run-services           run the due table services of many tables, once or continuously
+    drawstring services expire-partitions      delete expired partitions
+    drawstring services run                    run the due table services of many tables, once or continuously
 
 The compaction and clustering commands plan the service or run it, and print the result (`PlannedCall`).
 """
@@ -232,7 +232,7 @@ def run_services(
     nothing was due.
     """
     if not paths:
-        raise InvalidError("No tables were given. Give their paths: drawstring run-services PATH...")
+        raise InvalidError("No tables were given. Give their paths: drawstring services run PATH...")
     given = named_values(option)
 
     def run_round() -> int:

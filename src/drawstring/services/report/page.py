@@ -141,7 +141,7 @@ def column_overlaps(
     if COLUMN_STATS not in (*table.ready, *table.building):
         raise InvalidError(
             "The table has no statistics of columns, from which overlaps are counted. Build them with"
-            " table.indexes.create('column_stats'), `drawstring index create PATH column_stats`, or a write"
+            " table.indexes.create('column_stats'), `drawstring indexes create PATH column_stats`, or a write"
             " with hoodie.metadata.index.column.stats.enable=true."
         )
     table.check_has(COLUMN_STATS)

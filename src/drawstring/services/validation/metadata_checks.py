@@ -25,7 +25,7 @@ from drawstring.txn.rollback.file_owners import instants_in
 _NO_FAULT: Final = frozenset({"missing", "size", "orphan"})
 """Checks of files in which the metadata table rightly differs from the storage."""
 
-_REPAIR: Final = "Run `drawstring repair`, which builds the metadata table again or switches it off."
+_REPAIR: Final = "Run `drawstring services repair`, which builds the metadata table again or switches it off."
 
 
 def metadata_findings(
