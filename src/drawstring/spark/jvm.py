@@ -4,8 +4,12 @@ Janino, which Spark ships for its generated code, compiles the source. Java sour
 not suffice: for subclasses of abstract classes, and for loops with many small calls, each of which would be
 a Py4J message. The classes exist on the driver only.
 
-    java/*.java ── Janino, which Spark ships ──> class files in a folder ──> class loader of the driver
+    java/drawstring/reading/ ── Janino ──> a class loader that compiles a class when it is first used
+    java/drawstring/sql/ ── Janino ──> class files in a folder ──> class loader of the driver
     spark.sql.catalog.spark_catalog = drawstring.sql.HudiCatalog ── calls ──> Python, by Py4J
+
+Reads need few classes, and every session has them. Spark has to find those of SQL by name, and a registered
+session has them. Janino supports Java without type arguments and lambda expressions.
 
 Spark parses, resolves and optimizes statements. The Java classes implement Spark's interfaces for catalogs,
 tables and procedures. Most of these are abstract classes or have default methods, so Py4J proxies cannot
@@ -35,76 +39,66 @@ from pyspark.sql import SparkSession
 from drawstring.base.errors import DrawstringError
 from drawstring.spark.engine.tasks import serialized
 
-CREATES: Final = """
-    /** Calls the `apply` of a case class, with its defaults for arguments that are not given. */
-    static Object create(Object companion, Object[] first, Map properties) throws Exception {
-        Method[] methods = companion.getClass().getMethods();
-        Method apply = null;
-        for (int n = 0; n < methods.length; n++) {
-            boolean longer = apply == null || methods[n].getParameterCount() > apply.getParameterCount();
-            if (methods[n].getName().equals("apply") && longer) {
-                apply = methods[n];
-            }
-        }
-        Object[] all = new Object[apply.getParameterCount()];
-        boolean used = properties == null;
-        for (int n = 0; n < all.length; n++) {
-            if (n < first.length) {
-                all[n] = first[n];
-            } else if (!used && apply.getParameterTypes()[n] == Map.class) {
-                all[n] = properties;
-                used = true;
-            } else {
-                all[n] = companion.getClass().getMethod("apply$default$" + (n + 1)).invoke(companion);
-            }
-        }
-        return apply.invoke(companion, all);
-    }
-"""
-"""A method for classes to compile that import `Method` and Scala's `Map`."""
-
+_JANINO: Final = "org.codehaus.janino."
+_RESOURCE: Final = "org.codehaus.commons.compiler.util.resource."
+_loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 _instances: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_loaded: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
-def compiled(spark: SparkSession, name: str, source: str) -> Any | None:
-    """Return the single instance of a compiled class, None if this Spark cannot compile it.
+def java_sources(package: str) -> dict[str, str]:
+    """Return the Java source of a package by its path, as in `drawstring/sql/HudiCatalog.java`.
+
+    Args:
+        package: `sql` or `reading`.
+    """
+    folder = resources.files(__package__).joinpath("java", "drawstring", package)
+    files = sorted((each for each in folder.iterdir() if each.is_file()), key=lambda each: each.name)
+    return {f"drawstring/{package}/{each.name}": each.read_text("utf-8") for each in files}
+
+
+def reading_class(spark: SparkSession, name: str) -> Any:
+    """Return a class of `drawstring.reading`; compile it, and the classes that it needs, on first use.
+
+    Args:
+        spark: a classic session.
+        name: name of the class.
+
+    Raises:
+        Py4JError: this Spark cannot compile it.
+    """
+    gateway: Any = spark.sparkContext._gateway
+    if gateway not in _loaders:
+        jvm = gateway.jvm
+        texts = {path: text.encode() for path, text in java_sources("reading").items()}
+        sources = getattr(jvm, f"{_RESOURCE}MapResourceFinder")(texts)
+        loader = getattr(jvm, f"{_JANINO}JavaSourceClassLoader")
+        _loaders[gateway] = loader(_class_loader(jvm), sources, "UTF-8")
+    return _loaders[gateway].loadClass(f"drawstring.reading.{name}")
+
+
+def instance(spark: SparkSession, name: str) -> Any | None:
+    """Return the single instance of a class of `drawstring.reading`, None if this Spark cannot compile it.
 
     Args:
         spark: a classic session.
         name: name of the class, which has a constructor without arguments.
-        source: Java source of the class.
     """
     gateway: Any = spark.sparkContext._gateway
     instances = _instances.setdefault(gateway, {})
     if name not in instances:
         try:
-            instances[name] = _instance(gateway, name, source)
+            no_types = gateway.new_array(getattr(gateway.jvm, "java.lang.Class"), 0)
+            no_arguments = gateway.new_array(getattr(gateway.jvm, "java.lang.Object"), 0)
+            constructor = reading_class(spark, name).getConstructor(no_types)
+            instances[name] = constructor.newInstance(no_arguments)
         except Py4JError:
             instances[name] = None
     return instances[name]
 
 
-def _instance(gateway: Any, name: str, source: str) -> Any:
-    """Compile a class and return an instance of it."""
-    jvm = gateway.jvm
-    compiler = getattr(jvm, "org.codehaus.janino.SimpleCompiler")()
-    thread = getattr(jvm, "java.lang.Thread").currentThread()
-    compiler.setParentClassLoader(thread.getContextClassLoader())
-    compiler.cook(source)
-    java_class = compiler.getClassLoader().loadClass(name)
-    no_types = gateway.new_array(getattr(jvm, "java.lang.Class"), 0)
-    return java_class.getConstructor(no_types).newInstance(
-        gateway.new_array(getattr(jvm, "java.lang.Object"), 0)
-    )
-
-
-_JANINO: Final = "org.codehaus.janino."
-_RESOURCE: Final = "org.codehaus.commons.compiler.util.resource."
-_loaded: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
-
-
 def load(spark: SparkSession, peer: Any) -> bool:
-    """Compile the classes and load them in the driver; once per gateway.
+    """Compile the classes of `drawstring.sql` and load them in the driver; once per gateway.
 
     Args:
         spark: a classic session.
@@ -117,7 +111,7 @@ def load(spark: SparkSession, peer: Any) -> bool:
     if gateway not in _loaded:
         ensure_callback_server_started(gateway)
         try:
-            _add_to_class_path(gateway.jvm, _compiled(gateway))
+            _add_to_class_path(gateway.jvm, compiled_sql(spark))
             java(spark, "HudiCatalog").setPeer(peer)
             _loaded[gateway] = True
         except (Py4JError, TypeError):  # a class that is missing is no callable
@@ -126,21 +120,28 @@ def load(spark: SparkSession, peer: Any) -> bool:
 
 
 def java(spark: SparkSession, name: str) -> Any:
-    """Return one of the compiled classes."""
+    """Return a class of `drawstring.sql`."""
     return getattr(spark.sparkContext._jvm, f"drawstring.sql.{name}")
 
 
-def _compiled(gateway: Any) -> Path:
-    """Compile the sources into a folder, which is deleted when this process ends."""
+def compiled_sql(spark: SparkSession) -> Path:
+    """Compile the classes of `drawstring.sql` into a folder, which is deleted when this process ends.
+
+    Args:
+        spark: a classic session.
+
+    Raises:
+        Py4JError: this Spark cannot compile one of them.
+    """
+    gateway: Any = spark.sparkContext._gateway
     jvm = gateway.jvm
-    loader = getattr(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
-    sources = [each for each in resources.files(__package__).joinpath("java").iterdir() if each.is_file()]
+    sources = java_sources("sql")
     array = gateway.new_array(getattr(jvm, f"{_RESOURCE}Resource"), len(sources))
-    for number, source in enumerate(sorted(sources, key=lambda each: each.name)):
-        array[number] = getattr(jvm, f"{_RESOURCE}StringResource")(source.name, source.read_text("utf-8"))
+    for number, (path, text) in enumerate(sources.items()):
+        array[number] = getattr(jvm, f"{_RESOURCE}StringResource")(path, text)
     no_sources = getattr(jvm, f"{_RESOURCE}ResourceFinder").EMPTY_RESOURCE_FINDER
     compiler = getattr(jvm, f"{_JANINO}Compiler")(
-        no_sources, getattr(jvm, f"{_JANINO}ClassLoaderIClassLoader")(loader)
+        no_sources, getattr(jvm, f"{_JANINO}ClassLoaderIClassLoader")(_class_loader(jvm))
     )
     classes = getattr(jvm, "java.util.HashMap")()
     compiler.setClassFileCreator(getattr(jvm, f"{_RESOURCE}MapResourceCreator")(classes))
@@ -156,9 +157,12 @@ def _compiled(gateway: Any) -> Path:
     return folder
 
 
+def _class_loader(jvm: Any) -> Any:
+    return getattr(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
+
+
 def _add_to_class_path(jvm: Any, folder: Path) -> None:
-    loader = getattr(jvm, "java.lang.Thread").currentThread().getContextClassLoader()
-    loader.addURL(getattr(jvm, "java.io.File")(f"{folder}/").toURI().toURL())
+    _class_loader(jvm).addURL(getattr(jvm, "java.io.File")(f"{folder}/").toURI().toURL())
 
 
 def refresh(spark: SparkSession, path: str | None) -> None:
