@@ -90,7 +90,7 @@ rows, zeros = pq.read_table(path).to_pylist()[0], pa.repeat(pa.scalar(0, pa.int3
 rows |= {"_hoodie_record_key": "k" * 20_000, "id": "k" * 20_000}
 hostile = {name: pa.DictionaryArray.from_arrays(zeros, pa.array([value])) for name, value in rows.items()}
 pq.write_table(pa.table(hostile), path, compression="zstd", store_schema=False)
-found = drawstring.open(root).validate()
+found = drawstring.open(root).services.validate()
 print(path.stat().st_size, found.records, pa.default_memory_pool().max_memory())
 """
 

@@ -77,7 +77,7 @@ def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> No
 
 
 def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "sorted_by_key", partial(sorted_by_key, bytes_max=512))
+    monkeypatch.setattr(placement, "sorted_by_key", lambda batches, *_: sorted_by_key(batches, 512))
     monkeypatch.setattr(placement, "in_pieces", partial(in_pieces, bytes_max=512))
     table = sorted_table()
     rows = drawn(1, 300)

@@ -19,16 +19,16 @@ from tests.support.tables import MOR, create
 ENDS_AT_ONCE = """
 import sys, time
 import drawstring
-from drawstring.services.compaction import after_commit
+from drawstring.services import compaction
 from tests.support.rows import rides
 
 table = drawstring.open(sys.argv[1])
 asked = {"hoodie.datasource.compaction.async.enable": "true", "hoodie.compact.inline.max.delta.commits": "1"}
-run = after_commit.run_pending
+run = compaction.run_pending
 def slowly(state, options):
     time.sleep(60)
     return run(state, options)
-after_commit.run_pending = slowly
+compaction.run_pending = slowly
 table.upsert(rides(("a", "rome", 1, 1.0)), options=asked)
 table.upsert(rides(("a", "rome", 2, 2.0)), options=asked)
 """

@@ -15,6 +15,7 @@ from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, Prepared, leftovers, opened, orphans
 from tests.support.faulty_storage import FaultyStorage
 from tests.support.interrupted import in_no_time
+from tests.support.methods import method
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, create
 
@@ -61,7 +62,7 @@ def test_other_services_run_after_a_clustering_whose_process_died(version: int) 
     for service in ("compact", "clean", "archive"):
         for storage, step in start.deaths(lambda each: each.services.cluster(), every=3):
             runner = opened(storage, START_MS + HOUR_MS)
-            getattr(runner, service)()
+            method(runner, service)()
             assert runner.timeline.pending_of(Action.CLUSTERING, Action.REPLACE_COMMIT) == (), step
             assert held(runner) == start.before, f"{service} {step}"
 

@@ -13,6 +13,7 @@ from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.faults import HOUR_MS, START_MS, leftovers, opened, orphans
 from tests.support.faulty_storage import FaultyStorage
+from tests.support.methods import method
 from tests.support.rows import held, rides
 from tests.support.simulation.steps import CHANGES_MAX
 from tests.support.tables import COW, MOR, create
@@ -36,7 +37,7 @@ class DiesCompleting(FaultyStorage):
 
 def decided(table: Table, suffix: str, verb: str, *rows: object) -> Table:
     with suppress(DrawstringError):
-        getattr(opened(DiesCompleting(context_of(table).storage, suffix), START_MS), verb)(*rows)
+        method(opened(DiesCompleting(context_of(table).storage, suffix), START_MS), verb)(*rows)
         raise AssertionError(f"the {verb} lives on")
     return opened(context_of(table).storage, START_MS + HOUR_MS)
 
@@ -78,7 +79,7 @@ def test_a_decided_write_is_not_rolled_back_by_name() -> None:
 def test_a_decided_savepoint_is_kept_by_the_next_write() -> None:
     table = create(table_type=COW)
     first = table.insert(rides(FIRST))
-    later = decided(table, ".savepoint", "savepoint")
+    later = decided(table, ".savepoint", "savepoints.create")
     later.upsert(rides(NEWER))
     (saved,) = later.timeline.completed_of(Action.SAVEPOINT)
     assert saved.requested == first.instant

@@ -17,6 +17,7 @@ from drawstring.txn import heartbeat
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER
 from tests.support.faulty_storage import FaultyStorage
 from tests.support.interrupted import Act, Interrupted, Standing, on, upserting
+from tests.support.methods import method
 from tests.support.rows import held, rides
 from tests.support.service_process import runner
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create
@@ -179,7 +180,7 @@ def overtaken(table: Table, times: int) -> Table:
 def test_a_clustering_that_lost_against_a_write_is_planned_and_run_again(verb: str) -> None:
     table, _ = grown("cluster")
     rows = [row for row in held(table) if row[0] != "a0"]
-    assert getattr(overtaken(table, 2), verb)().instant
+    assert method(overtaken(table, 2), verb)().instant
     assert held(table) == [("a0", "rome", 9, 9.0), *rows]
     assert len(table.inspect.files()) == 1
     assert table.timeline.pending() == ()

@@ -21,6 +21,7 @@ from drawstring.timeline.properties import save_properties
 from drawstring.txn.reservations import RESERVED_SUFFIX
 from tests.support.interleavings import OPTIMISTIC
 from tests.support.interrupted import Act, Interrupted, on, upserting
+from tests.support.methods import method
 from tests.support.rows import rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create, filled
 
@@ -70,7 +71,7 @@ def beside_service(refused: Refused, table: Table, service: str) -> tuple[Confli
         (plan,) = other.timeline.pending_of(*PLANNED_ACTIONS)
         found.append((refusal(refused, other), plan.requested))
 
-    getattr(on(Interrupted(table, act)), service)()
+    method(on(Interrupted(table, act)), service)()
     return found[0]
 
 

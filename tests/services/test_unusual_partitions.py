@@ -16,6 +16,7 @@ from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.combinations import others_long
 from tests.support.faulty_storage import InjectedFault
+from tests.support.methods import method
 from tests.support.simulation.steps import DiesBefore
 
 SCHEMA = pa.schema(
@@ -53,7 +54,7 @@ def die(table: Table, verb: str, *arguments: pa.Table) -> None:
     """Let the process of a call die right before what it did takes effect."""
     storage = DiesBefore(context_of(table).storage, WRITE_ACTIONS, State.COMPLETED)
     with suppress(InjectedFault):
-        getattr(Table(replace(context_of(table), storage=storage)), verb)(*arguments, options=OPTIONS)
+        method(Table(replace(context_of(table), storage=storage)), verb)(*arguments, options=OPTIONS)
         raise AssertionError(f"the {verb} lives on")
 
 

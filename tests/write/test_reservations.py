@@ -26,6 +26,7 @@ from tests.support.interrupted import (
     upserting,
     while_it_sleeps,
 )
+from tests.support.methods import method
 from tests.support.rows import held, rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, filled, store_of, table_at
 
@@ -127,7 +128,7 @@ def test_services_plan_nothing_where_it_writes(table_type: str, service: str) ->
 
     def act(other: Table) -> None:
         other = while_it_sleeps(other, lambda _: None)
-        assert getattr(other, service)(options={WAIT: "1000"})
+        assert method(other, service)(options={WAIT: "1000"})
         assert 0.9 < slept(other) < 3
         latest = other.timeline.latest_write()
         assert latest is not None

@@ -60,11 +60,6 @@ NO_TABLES = (
         lambda kind: kind.index.endswith("log") and kind.files == "no_meta",
     ),
     Refusal(
-        "dropped on parquet, avro, lsm",
-        "only supported for COPY_ON_WRITE tables",
-        lambda kind: kind.files == "dropped" and kind.is_mor,
-    ),
-    Refusal(
         "dropped on none",
         "needs partition columns",
         lambda kind: kind.files == "dropped" and kind.layout == "none",
