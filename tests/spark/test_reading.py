@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import drawstring
 import drawstring.spark
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.spark.reading import base_files
+from drawstring.spark import jvm
 from drawstring.spark.reading.dataframe import fits
 from tests.support.tables import create
 
@@ -176,8 +176,9 @@ def test_no_job_lists_many_files_again(spark: SparkSession, tmp_path: Path) -> N
 def test_a_spark_that_compiles_nothing_reads_files_in_python(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(base_files, "_NAME", "OfAnotherSpark")
-    monkeypatch.setattr(base_files, "_SOURCE", "public class OfAnotherSpark { gone.Class none; }")
+    gateway = spark.sparkContext._gateway
+    assert jvm.instance(spark, "Gone") is None
+    monkeypatch.setitem(jvm._instances[gateway], "BaseFiles", None)
     table = created(tmp_path / "t", rides())
     table.insert(rides(1, 3))
     df = drawstring.spark.read(spark, str(tmp_path / "t")).select("id", "ts")

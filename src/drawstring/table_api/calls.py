@@ -11,7 +11,7 @@ from drawstring.timeline.properties import load_config
 
 if TYPE_CHECKING:
     from drawstring.config.keywords import with_defaults, with_keywords
-    from drawstring.config.options.write_options import WriteOptions
+    from drawstring.config.options.write_options import WriteOptions, check_place
     from drawstring.config.table_config import TableConfig
     from drawstring.query.table_state import TableFacts, facts_of
     from drawstring.services.table_services import service_options
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 else:
     lazy_import(
         globals(),
+        check_place="drawstring.config.options.write_options:check_place",
         with_defaults="drawstring.config.keywords:with_defaults",
         with_keywords="drawstring.config.keywords:with_keywords",
         facts_of="drawstring.query.table_state:facts_of",
@@ -69,4 +70,6 @@ class TableCalls:
 
     def given(self, verb: str, options: Options, **keywords: Any) -> dict[str, Any]:
         """Return the options of a call by their keys, and those that the table was opened with."""
-        return with_defaults(self.context.defaults, with_keywords(verb, options, keywords))
+        given = with_defaults(self.context.defaults, with_keywords(verb, options, keywords))
+        check_place(given, self.context.storage.spec.uri)
+        return given
