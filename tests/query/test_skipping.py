@@ -20,6 +20,7 @@ from drawstring.metadata.table import open_metadata_table
 from drawstring.query.partition_pruning import Candidate, Partition
 from drawstring.query.planner import query_of
 from drawstring.query.scan import Scan
+from drawstring.query.table_state import facts_of
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.merge_tables import PARTIAL, set_properties
@@ -195,7 +196,7 @@ def test_a_slice_is_read_if_its_files_match_only_together_and_versions_are_combi
 def test_slices_with_log_files_are_read_if_a_merger_of_the_user_decides(tmp_path: Path) -> None:
     table = random_table(random.Random(1), MOR, 9)
     skipping = query_of(
-        table._calls.facts(), None, "riders > 10000", InstantRange.of(table.timeline)
+        facts_of(context_of(table)), None, "riders > 10000", InstantRange.of(table.timeline)
     ).skipping()
     assert skipping is not None
     slices = [Candidate(Partition(each.partition), each) for each in table.inspect.files()]
@@ -213,7 +214,7 @@ def test_versions_that_win_as_a_whole_are_ruled_out_file_by_file() -> None:
     where = "low < 10 AND high > 90"
     assert len(table.scan(where=where).tasks()) == 1  # a log block may have a part of the columns
     assert len(table.scan(where="low IS NULL").tasks()) == 1  # which leaves the others null
-    skipping = query_of(table._calls.facts(), None, where, InstantRange.of(table.timeline)).skipping()
+    skipping = query_of(facts_of(context_of(table)), None, where, InstantRange.of(table.timeline)).skipping()
     assert skipping is not None
     whole = replace(skipping, config=replace(skipping.config, version=6))
     slices = [Candidate(Partition(""), each) for each in table.inspect.files()]

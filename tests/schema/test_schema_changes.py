@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError
+from drawstring.query.table_state import facts_of
 from drawstring.schema.internal_schema import (
     FIRST,
     added,
@@ -21,6 +22,7 @@ from drawstring.schema.internal_schema import (
     renamed,
     retyped,
 )
+from drawstring.testing import context_of
 from tests.support.golden import golden_table
 
 INNER = pa.struct([("a", pa.int32()), ("b", pa.string())])
@@ -56,7 +58,7 @@ def ids(fields: list[dict[str, Any]]) -> dict[str, int]:
 def test_the_first_version_is_what_hudi_makes_of_the_same_columns(tmp_path: Any) -> None:
     table = golden_table("v9_evo_on_read_mor", tmp_path)
     first = table.timeline.writes()[0]
-    facts = table._calls.facts().as_of(first.requested)
+    facts = facts_of(context_of(table)).as_of(first.requested)
     (path,) = list((tmp_path / "v9_evo_on_read_mor/.hoodie/.schema").glob("20261121092901919_*"))
     theirs = json.loads(path.read_text())["schemas"][-1]
     assert json.loads(first_history(facts.full_schema).text) == theirs

@@ -12,7 +12,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
+from drawstring.query.table_state import facts_of
 from drawstring.table import Table
+from drawstring.testing import context_of
 from tests.support.tables import WITHOUT_SERVICES
 
 SCHEMA = pa.schema(
@@ -183,7 +185,7 @@ def test_every_commit_has_the_versions_so_that_they_outlive_archiving(tmp_path: 
     kept = [each.requested for each in table.timeline.writes()]
     having = [name.partition("_")[0] for name in names]
     assert having[-len(kept) :] == kept and len(having) < 9
-    newest = table._calls.facts().store.commit_metadata(table.timeline.writes()[-1]).extra
+    newest = facts_of(context_of(table)).store.commit_metadata(table.timeline.writes()[-1]).extra
     assert [field["name"] for field in json.loads(newest["latest_schema"])["fields"][5:8]] == [
         "id",
         "city",

@@ -10,6 +10,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError
 from drawstring.metadata.table import open_metadata_table
+from drawstring.query.table_state import facts_of
 from drawstring.services.report.page import ColumnOverlap, column_overlaps
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -32,7 +33,7 @@ def three_files(path: Path) -> Table:
 
 
 def overlaps(table: Table, *columns: str) -> list[ColumnOverlap]:
-    facts = table._calls.facts()
+    facts = facts_of(context_of(table))
     opened = open_metadata_table(facts.storage, facts.config, facts.timeline, context_of(table).clock)
     return column_overlaps(opened, table.inspect.files(), [table.schema.field(name) for name in columns])
 

@@ -10,7 +10,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
+from drawstring.query.table_state import facts_of
 from drawstring.table import Table
+from drawstring.testing import context_of
 
 SCHEMA = pa.schema(
     [
@@ -42,7 +44,7 @@ def test_a_comment_stays_with_its_column(tmp_path: Path, kind: str) -> None:
     table.columns.comment("id", None)
     expected = {"tip": "in cents", "fare": "in euros", "place.x": "to the east"}
     assert table.columns.comments == expected
-    newest = table._calls.facts().store.commit_metadata(table.timeline.writes()[-1]).extra
+    newest = facts_of(context_of(table)).store.commit_metadata(table.timeline.writes()[-1]).extra
     docs = {each["name"]: each.get("doc") for each in json.loads(newest["latest_schema"])["fields"]}
     assert (docs["tip"], docs["fare"], docs["id"], docs["note"]) == ("in cents", "in euros", None, None)
     table.columns.drop("place")

@@ -24,6 +24,7 @@ from drawstring.metadata.table import KEY, PARTITIONS_KEY, STATISTICS, TYPE, fil
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import BaseFile, FileSlice, LogFile
 from drawstring.model.instant import Action
+from drawstring.query.table_state import facts_of
 from drawstring.schema.fields import without_meta
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -115,7 +116,7 @@ def columns_of(table: Table, file: BaseFile | LogFile) -> Iterator[tuple[str, pa
 
 
 def _logged(table: Table, log: LogFile) -> Iterator[pa.RecordBatch]:
-    facts = table._calls.facts()
+    facts = facts_of(context_of(table))
     instants = InstantRange.of(facts.timeline)
     reading = LogReading(facts.storage, facts.config, without_meta(facts.schema), instants)
     with open_logs(reading, FileSlice(log.status.folder, log.file_id, log.instant, None, (log,))) as logs:

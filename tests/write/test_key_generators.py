@@ -13,6 +13,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config import table_types
+from drawstring.query.table_state import facts_of
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.golden import golden_table
@@ -101,7 +102,7 @@ def test_rows_may_bring_the_numbers_of_dates_as_queries_show_them(table_type: st
     assert held(table) == [("a", 5.0), ("b", 6.0)]
     table.delete(shown.slice(1))
     assert held(table) == [("a", 5.0)]
-    assert table._calls.facts().full_schema.field("made").type == pa.int64()
+    assert facts_of(context_of(table)).full_schema.field("made").type == pa.int64()
     wrong = shown.set_column(shown.schema.get_field_index("made"), "made", pa.array(["2024/01/15"] * 2))
     with pytest.raises(InvalidError, match="'made' does not fit its type int64"):
         table.upsert(wrong)

@@ -11,6 +11,8 @@ from pyspark.errors import AnalysisException
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.query.table_state import facts_of
+from drawstring.testing import context_of
 from drawstring.write import executor
 from tests.support.sql import Ask
 
@@ -307,7 +309,7 @@ def test_every_statement_changes_a_table_whose_folders_are_dates_of_its_numbers(
     assert sql(query) == [("a", 7.0, *a), ("d", 7.0, *a), ("f", 1.0, *b)]
     sql(f"INSERT OVERWRITE rides VALUES ('z', 1.0, 1, {first})")
     assert sql(query) == [("z", 1.0, *a)]
-    stored = drawstring.open(f"{tmp_path}/lake/rides")._calls.facts().full_schema
+    stored = facts_of(context_of(drawstring.open(f"{tmp_path}/lake/rides"))).full_schema
     assert stored.field("at").type == pa.int64()
 
 

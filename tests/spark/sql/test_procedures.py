@@ -12,8 +12,10 @@ from pyspark.sql import Row, SparkSession
 
 import drawstring.spark
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
+from drawstring.query.table_state import facts_of
 from drawstring.services.clean import savepoints
 from drawstring.spark.sql.procedures.registry import PROCEDURES
+from drawstring.testing import context_of
 from tests.support.sql import Ask
 
 pytestmark = pytest.mark.spark
@@ -167,7 +169,7 @@ def test_a_savepoint_names_its_user_and_archiving_goes_by_all_its_bounds(
     given = {"table": "rides", "user": "ada", "comments": "before the move"}
     assert [called(session, "create_savepoint", **given)[0][0] for _ in range(2)] == [True, False]
     table = drawstring.open(f"{tmp_path}/lake/rides")
-    [saved] = savepoints(table._calls.facts().store, table.timeline).values()
+    [saved] = savepoints(facts_of(context_of(table)).store, table.timeline).values()
     assert (saved.by, saved.comments) == ("ada", "before the move")
     called(session, "delete_savepoint", table="rides")
     with pytest.raises(UnsupportedError, match="delete_metadata_table first"):
