@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import drawstring
 from drawstring import creation, entry, storage, table
-from drawstring.base import java_compat
+from drawstring.base import java_compat, plugins
 from drawstring.base.lazy import LazyImport
 from drawstring.engine import local
 from drawstring.txn import table_context
@@ -66,7 +66,7 @@ def test_opening_a_local_table_loads_no_kernels_no_clients_of_stores_and_no_opti
 
 
 def test_what_a_verb_loads_later_is_what_type_checkers_see() -> None:
-    for module in (creation, entry, java_compat, local, storage, table, table_context):
+    for module in (creation, entry, java_compat, local, plugins, storage, table, table_context):
         defined = module.__dict__.copy()
         seen = {name: value for name, value in imports_for_checkers(module).items() if name in defined}
         assert seen

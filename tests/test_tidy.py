@@ -80,7 +80,7 @@ ONLY_IN = {
     "pyspark": ("spark",),
     "py4j": ("spark",),
     "pyarrow.parquet": ("formats",),
-    "pyarrow.dataset": ("formats",),
+    "pyarrow.dataset": ("formats", "plugins"),
     "pyarrow.fs": ("storage", "formats"),
     "obstore": ("storage",),
     "cyclopts": ("cli",),

@@ -16,7 +16,7 @@ from drawstring.base.resources import TemporaryFolder
 
 DIES = {
     "lance": """
-from drawstring.formats.lance import LanceEncoder
+from drawstring.plugins.lance import LanceEncoder
 kept = LanceEncoder(pa.BufferOutputStream(), rows.schema)
 kept.write(rows)
 """,

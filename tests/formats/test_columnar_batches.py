@@ -10,9 +10,10 @@ import pytest
 from lance.file import LanceFileWriter
 from pyarrow import orc
 
-from drawstring.formats import lance as lance_read
-from drawstring.formats.data_file import FileSpec, Selection, base_footer, open_sink, read_base
-from drawstring.formats.orc import reader as orc_read
+from drawstring.formats.data_file import Selection, base_footer, open_sink, read_base
+from drawstring.formats.file_format import FileSpec
+from drawstring.plugins import lance as lance_read
+from drawstring.plugins.orc import reader as orc_read
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage import open_storage
 

@@ -14,7 +14,7 @@ from pyarrow import orc
 from drawstring.base.errors import CorruptTableError
 from drawstring.formats.data_file import Selection, read_base
 from drawstring.formats.hfile.blocks import encode_message
-from drawstring.formats.orc.reader import stripe_zones
+from drawstring.plugins.orc.reader import stripe_zones
 from drawstring.storage.memory import MemoryStorage
 
 CHUNK_BYTES = 64 << 10
@@ -98,6 +98,6 @@ def test_an_orc_file_with_such_a_footer_is_corrupt(monkeypatch: pytest.MonkeyPat
     storage = MemoryStorage("memory://orc-zones")
     storage.put("a.orc", sink.getvalue().to_pybytes())
     assert len(list(read_base(storage, "a.orc", Selection(["at"])))) == 1
-    monkeypatch.setattr("drawstring.formats.orc.footer._CHUNK_BYTES_MAX", 8)
+    monkeypatch.setattr("drawstring.plugins.orc.footer._CHUNK_BYTES_MAX", 8)
     with pytest.raises(CorruptTableError, match="time zones cannot be read"):
         list(read_base(storage, "a.orc", Selection(["at"])))

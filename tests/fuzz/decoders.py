@@ -18,7 +18,8 @@ from drawstring.config.table.properties import decode_properties
 from drawstring.config.table_config import table_config
 from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
-from drawstring.formats.data_file import FileSpec, Selection, base_schema, open_footer, open_sink, read_base
+from drawstring.formats.data_file import Selection, base_schema, open_footer, open_sink, read_base
+from drawstring.formats.file_format import FileSpec
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.log_inline import BlockType, decode_deletes, scan_blocks

@@ -12,8 +12,8 @@ import pytest
 from drawstring.filegroups import sorted_merge
 from drawstring.filegroups.read.log_records import LogRecords
 from drawstring.filegroups.sorted_merge import SortedRun, merge_by_fences
-from drawstring.formats import lance as lance_read
-from drawstring.formats.orc import reader as orc_read
+from drawstring.plugins import lance as lance_read
+from drawstring.plugins.orc import reader as orc_read
 from drawstring.table import Table
 from tests.support.sorted_tables import sorted_table
 from tests.support.tables import WITHOUT_SERVICES

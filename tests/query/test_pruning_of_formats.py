@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import date, timedelta
 from functools import reduce
 from operator import and_, or_
@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pytest
 from pyarrow import orc
 
-from drawstring.formats import data_file
 from drawstring.formats.data_file import Selection, read_base
-from drawstring.formats.orc import reader as orc_read
+from drawstring.formats.file_format import format_of
+from drawstring.plugins.orc import reader as orc_read
 from drawstring.storage import open_storage
 from drawstring.table import Table
 from tests.support.rows import held, rides
@@ -148,15 +148,16 @@ def test_times_of_chosen_stripes_are_in_their_own_zones(tmp_path: Path) -> None:
 def files_read() -> Iterator[list[str]]:
     """Note the formats of ORC and Lance files of which rows are read."""
     read: list[str] = []
-    readers = {name: getattr(data_file, name) for name in ("read_open_orc", "read_open_lance")}
+    with ExitStack() as stack:
+        for extension in (".orc", ".lance"):
+            file_format = format_of(extension)
+            assert file_format is not None
 
-    def noting(name: str) -> Any:
-        return lambda *given: (read.append(name.rpartition("_")[2]), readers[name](*given))[1]
+            def noting(*given: Any, extension: str = extension, rows: Any = file_format.rows) -> Any:
+                read.append(extension)
+                return rows(*given)
 
-    with (
-        patch.object(data_file, "read_open_orc", noting("read_open_orc")),
-        patch.object(data_file, "read_open_lance", noting("read_open_lance")),
-    ):
+            stack.enter_context(patch.object(file_format, "rows", noting))
         yield read
 
 

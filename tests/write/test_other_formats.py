@@ -291,7 +291,7 @@ def test_a_disk_that_refuses_a_file_is_reported(
 ) -> None:
     table = create(TYPES, path=tmp_path / "t", partition_by=(), ordering=(), properties={BASE_FORMAT: ending})
     rows = [(f"{at:04}", {"raw": random.Random(at).randbytes(20_000)}) for at in range(2_000)]
-    monkeypatch.setattr("drawstring.formats.lance.CACHE_BYTES", 1 << 20)
+    monkeypatch.setattr("drawstring.plugins.lance.CACHE_BYTES", 1 << 20)
     _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, hard))
     try:

@@ -35,7 +35,8 @@ from drawstring.filegroups.positions import POSITION, known_positions
 from drawstring.filegroups.sorted_merge import KeyOrder, sorted_deletes
 from drawstring.filegroups.write.changes import ACTION, Changes, RowAction, inserts_among
 from drawstring.formats.avro.blocks import encode_datums
-from drawstring.formats.data_file import FileSpec, open_sink, schema_entry
+from drawstring.formats.data_file import open_sink, schema_entry
+from drawstring.formats.file_format import FileSpec
 from drawstring.formats.log_index import LogKeys, encode_log_index
 from drawstring.formats.log_inline import BlockType, HeaderKey, encode_block, encode_deletes
 from drawstring.formats.log_native import DeleteLog, deletes_schema, encode_footer

@@ -41,13 +41,12 @@ from drawstring.filegroups.log_scanner import record_keys
 from drawstring.filegroups.sorted_merge import KeyOrder
 from drawstring.filegroups.write.markers import MarkerDirState, Markers
 from drawstring.formats.bloom_footer import KeySummary, fill_together
-from drawstring.formats.data_file import BaseFooter, FileSink, FileSpec, open_sink
-from drawstring.formats.lance import require_lance
+from drawstring.formats.data_file import FileSink, open_sink
+from drawstring.formats.file_format import BaseFooter, FileSpec, format_of
 from drawstring.formats.parquet import RowGroups, SharedEncodings
 from drawstring.formats.parquet.row_group_copy import PatchedSink
 from drawstring.model.commit import WriterFacts, WriteStat
 from drawstring.model.files import (
-    LANCE,
     PARTITION_METADATA,
     BaseFile,
     FileSlice,
@@ -358,8 +357,9 @@ def check_installed(config: TableConfig) -> None:
     Raises:
         InvalidError: it is not.
     """
-    if config.base_extension == LANCE:
-        require_lance()
+    file_format = format_of(config.base_extension)
+    if file_format is not None:
+        file_format.check_installed()
 
 
 _NEW_FILE: Final = "CREATE"

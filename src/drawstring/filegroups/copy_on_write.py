@@ -40,7 +40,8 @@ from drawstring.filegroups.row_group_patch import Patch, patch_source_of
 from drawstring.filegroups.sorted_merge import sorted_by_key
 from drawstring.filegroups.write.change_log import ChangeLog
 from drawstring.filegroups.write.changes import Changes
-from drawstring.formats.data_file import BaseFooter, Selection, base_footer, read_base
+from drawstring.formats.data_file import Selection, base_footer, read_base
+from drawstring.formats.file_format import BaseFooter
 from drawstring.formats.parquet import REPEATING, read_parquet_rows, with_dictionary_types
 from drawstring.merge.record_merger import merger_of
 from drawstring.merge.record_version import ordering_columns, ordering_fields

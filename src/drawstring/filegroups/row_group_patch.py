@@ -36,7 +36,8 @@ from drawstring.filegroups.base_file_writer import (
 )
 from drawstring.filegroups.merge_handle import Applied, MergeHandle, Numbers
 from drawstring.formats.bloom_footer import KeySummary, extended_footer
-from drawstring.formats.data_file import BaseFooter, is_parquet
+from drawstring.formats.data_file import is_parquet
+from drawstring.formats.file_format import BaseFooter
 from drawstring.formats.parquet.footer import ChunkSource
 from drawstring.formats.parquet.row_group_copy import PatchedFile, PatchedSink, patch_source, patched_file
 from drawstring.formats.parquet.writer import entries_of, physical_schema, table_of

@@ -68,7 +68,8 @@ from drawstring.filegroups.log_scanner import (
 )
 from drawstring.filegroups.read.log_records import LogRecords, merged_records
 from drawstring.filegroups.read_task import LogReading, ReadTask
-from drawstring.formats.data_file import BaseFooter, has_footer
+from drawstring.formats.data_file import has_footer
+from drawstring.formats.file_format import BaseFooter
 from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.record_version import Array, combined_chunks, ordering_of
 from drawstring.model.files import FileSlice, NativeLog

@@ -49,8 +49,6 @@ import pyarrow.compute as pc
 from drawstring.base.errors import REPAIR, CorruptTableError, UnsupportedError
 from drawstring.formats.avro.encoder import RowEncoder
 from drawstring.formats.data_file import (
-    BaseFooter,
-    FileSpec,
     has_footer,
     open_footer,
     open_rows,
@@ -60,6 +58,7 @@ from drawstring.formats.data_file import (
     with_types,
 )
 from drawstring.formats.errors import about_file
+from drawstring.formats.file_format import BaseFooter, FileSpec
 from drawstring.formats.filter import ALL_ROWS, LogRowSelection, RowSelection, bound_columns
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock

@@ -41,7 +41,8 @@ from drawstring.filegroups.row_group_patch import SuccessorWriter
 from drawstring.filegroups.sorted_merge import KeyOrder, has_sorted_runs, in_order, merged_parts
 from drawstring.filegroups.write.log_compaction import rewrite_logs
 from drawstring.formats.bloom_footer import KeySummary
-from drawstring.formats.data_file import BaseFooter, base_footer, is_parquet
+from drawstring.formats.data_file import base_footer, is_parquet
+from drawstring.formats.file_format import BaseFooter
 from drawstring.formats.parquet import RowGroups, physical_schema
 from drawstring.formats.parquet.row_group_copy import (
     PatchedFile,

@@ -16,7 +16,7 @@ from pyarrow import orc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.formats.orc.footer import with_user_metadata
+from drawstring.plugins.orc.footer import with_user_metadata
 from drawstring.schema.evolution import conform, null_mask, own_items
 from drawstring.schema.logical_types import is_vector
 

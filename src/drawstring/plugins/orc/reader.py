@@ -46,7 +46,8 @@ from drawstring.base.errors import UnsupportedError
 from drawstring.base.resources import BATCH_BYTES
 from drawstring.formats.filter import RowSelection
 from drawstring.formats.hfile.blocks import encode_message, message_fields
-from drawstring.formats.orc.footer import (
+from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan
+from drawstring.plugins.orc.footer import (
     PART_BYTES_MAX,
     ROWS,
     STRIPES,
@@ -56,8 +57,7 @@ from drawstring.formats.orc.footer import (
     decompressed,
     replaced_tail,
 )
-from drawstring.formats.orc.statistics import ValueRange, has_range
-from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan
+from drawstring.plugins.orc.statistics import ValueRange, has_range
 
 _STATISTICS: Final = 1
 _UNRELIABLE: Final = "ORIGINAL"

@@ -32,7 +32,7 @@ from pyarrow import orc
 
 from drawstring.base.errors import UnsupportedError
 from drawstring.formats.hfile.blocks import encode_message, message_fields, take_bytes, varint
-from drawstring.formats.orc.statistics import plain_bytes
+from drawstring.plugins.orc.statistics import plain_bytes
 
 Fields: TypeAlias = Sequence[tuple[int, int | bytes]]
 

@@ -30,6 +30,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -37,6 +38,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError, not_installed, temporary_disk_errors
 from drawstring.base.resources import BATCH_BYTES, TemporaryFolder
+from drawstring.formats.file_format import BaseFooter, FileEncoder, FileFormat, FileSpec
 from drawstring.formats.filter import RowSelection
 from drawstring.formats.hfile.blocks import message_fields
 from drawstring.schema.evolution import conform
@@ -363,15 +365,6 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def require_lance() -> None:
-    """Check that the package is installed.
-
-    Raises:
-        InvalidError: it is not.
-    """
-    _class()
-
-
 def _class() -> Any:
     try:
         from lance.file import LanceFileWriter
@@ -382,3 +375,28 @@ def _class() -> Any:
 
 def _writer(path: str, schema: pa.Schema) -> Any:
     return _class()(path, schema, version=format_version(schema), data_cache_bytes=CACHE_BYTES)
+
+
+class LanceFormat(FileFormat):
+    """Lance, by the package `lance`."""
+
+    has_footer = True
+    schema_entry = None  # files have the schema of Arrow
+
+    def footer(self, file: pa.NativeFile) -> BaseFooter:
+        footer = lance_footer(file)
+        return BaseFooter(footer.entries, footer.rows, footer.columns, footer.plain_bytes)
+
+    def schema(self, file: pa.NativeFile, local: str | None) -> pa.Schema:
+        return open_lance_schema(file, local)
+
+    def rows(
+        self, file: pa.NativeFile, local: str | None, selection: RowSelection
+    ) -> Iterator[pa.RecordBatch]:
+        return read_open_lance(file, local, selection)
+
+    def encoder(self, spec: FileSpec) -> Callable[[pa.NativeFile], FileEncoder]:
+        return partial(LanceEncoder, schema=spec.schema)
+
+    def check_installed(self) -> None:
+        _class()

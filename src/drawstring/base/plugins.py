@@ -1,0 +1,68 @@
+"""Find plug-ins: parts of drawstring, and of others, that are imported when they are used first.
+
+A plug-in is an entry point. Its group says for what it is asked:
+
+    drawstring.file_formats      formats of base files and native log files (`formats.file_format`)
+    drawstring.lock_providers    locks of tables (`txn.locks.table_lock`)
+
+The plug-ins of drawstring are in the package `drawstring.plugins`, which no other room imports, and are
+declared in `pyproject.toml`, as others declare theirs. Installed packages know their entry points. A checkout
+that runs without installation, or whose installation is older, takes those of its own `pyproject.toml`.
+
+A look-up is slow, as it asks all installed packages. Nothing does one before it needs a plug-in.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from drawstring.base.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import tomllib
+    from importlib.metadata import EntryPoint, entry_points
+else:  # the latter load the whole package `email`
+    lazy_import(
+        globals(),
+        EntryPoint="importlib.metadata:EntryPoint",
+        entry_points="importlib.metadata:entry_points",
+        tomllib="tomllib",
+    )
+
+_PACKAGE: Final = "drawstring"
+
+
+def find_plugin(group: str, name: str) -> EntryPoint | None:
+    """Return the plug-in with a name, None if there is none; one of drawstring comes before those of others.
+
+    Args:
+        group: group of the entry points.
+        name: name of the entry point.
+    """
+    found = [
+        *entry_points(group=group, name=name),
+        *(each for each in _of_checkout(group) if each.name == name),
+    ]
+    return min(found, key=_is_of_others, default=None)
+
+
+def plugin_names(group: str) -> set[str]:
+    """Return the names of all plug-ins of a group."""
+    return {*entry_points(group=group).names, *(each.name for each in _of_checkout(group))}
+
+
+def _is_of_others(plugin: EntryPoint) -> bool:
+    return plugin.value.partition(".")[0] != _PACKAGE
+
+
+@cache
+def _of_checkout(group: str) -> tuple[EntryPoint, ...]:
+    """Return the plug-ins that the project file of a checkout declares; none in an installed package."""
+    file = Path(__file__).parents[3] / "pyproject.toml"
+    project = tomllib.loads(file.read_text())["project"] if file.exists() else {}
+    if project.get("name") != _PACKAGE:
+        return ()
+    declared: dict[str, str] = project["entry-points"].get(group, {})
+    return tuple(EntryPoint(name, value, group) for name, value in declared.items())

@@ -1,0 +1,1 @@
+"""Optional parts of drawstring: plug-ins, which the other rooms find by entry points and do not import."""
