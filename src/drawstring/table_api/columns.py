@@ -90,8 +90,8 @@ class TableColumns:
     def comment(self, name: str, comment: str | None, *, options: Options = None) -> CommitResult:
         """Say what a column means, in a commit without rows.
 
-        The comment is the `doc` of the column in the schema of the table: `Table.comments` and `DESCRIBE` in
-        SQL show it. It stays with the column when other columns change, and when it is renamed.
+        The comment is the `doc` of the column in the schema of the table: `table.columns.comments` and
+        `DESCRIBE` in SQL show it. It stays with the column when other columns change, and when it is renamed.
 
         Args:
             name: of the column, with dots for a field of a struct.
