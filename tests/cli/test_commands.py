@@ -136,6 +136,16 @@ def test_metadata_lists_the_partitions_of_the_metadata_table(text: Any, tmp_path
     ]
 
 
+def test_partitions_are_listed_with_their_files(text: Any, rides: History) -> None:
+    rows = json.loads(text("inspect", "partitions", rides.path, "--json"))
+    slices = rides.table.inspect.files()
+    assert [row["partition"] for row in rows] == sorted({each.partition for each in slices})
+    assert sum(row["file_groups"] for row in rows) == len(slices)
+    assert sum(row["log_files"] for row in rows) == sum(len(each.logs) for each in slices)
+    assert sum(row["bytes"] for row in rows) == sum(each.size_bytes for each in slices)
+    assert f"{len(rows)} partitions" in text("inspect", "partitions", rides.path)
+
+
 def test_a_table_without_a_metadata_table_is_told(complaint: Any, tmp_path: Path) -> None:
     assert "has no metadata table" in complaint(
         "inspect", "metadata", create(str(tmp_path / "rides"), MOR).path

@@ -25,6 +25,7 @@ from drawstring.cli.commands.inspect import (
     head,
     list_holds,
     metadata,
+    partitions,
     release_hold,
     show,
     timeline,
@@ -83,7 +84,14 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
     ),
     "inspect": (
         "Look at a table: instants, files, metadata table, locks, and a report.",
-        {"timeline": timeline, "files": files, "metadata": metadata, "locks": locks, "report": report},
+        {
+            "timeline": timeline,
+            "files": files,
+            "partitions": partitions,
+            "metadata": metadata,
+            "locks": locks,
+            "report": report,
+        },
     ),
     "savepoints": (
         "Create, delete and list savepoints, and restore a table.",

@@ -81,6 +81,30 @@ def latest_slices(facts: TableFacts) -> list[FileSlice]:
     return list(planned(facts, _slices)[1].tasks)
 
 
+def partition_sizes(facts: TableFacts) -> pa.Table:
+    """Return the file groups, the files and their bytes of each partition, sorted by its path.
+
+    Args:
+        facts: the loaded table; it is loaded again if a clean deleted files meanwhile.
+
+    Raises:
+        CorruptTableError: a required file is missing.
+    """
+    slices = latest_slices(facts)
+    counted = pa.table(
+        {
+            "partition": pa.array([each.partition for each in slices], pa.string()),
+            "file_groups": pa.array([1] * len(slices), pa.int64()),
+            "base_files": pa.array([int(each.base is not None) for each in slices], pa.int64()),
+            "log_files": pa.array([len(each.logs) for each in slices], pa.int64()),
+            "bytes": pa.array([each.size_bytes for each in slices], pa.int64()),
+        }
+    )
+    sums = [(name, "sum") for name in counted.column_names[1:]]
+    found = counted.group_by("partition").aggregate(sums).rename_columns(counted.column_names)
+    return found.sort_by("partition")
+
+
 def _slices(facts: TableFacts) -> Draft[FileSlice]:
     lookup = SliceLookup(facts.storage.spec, facts.config, facts.timeline)
     paths = facts.scoped(lookup.partitions())

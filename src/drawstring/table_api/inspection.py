@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from drawstring.model.files import FileSlice
     from drawstring.model.instant import InstantStatus
     from drawstring.model.result import TableLocks
-    from drawstring.query.planner import latest_slices
+    from drawstring.query.planner import latest_slices, partition_sizes
     from drawstring.services.lock_report import LockAudit, lock_audit, table_locks
     from drawstring.services.report.page import Report, load_report
     from drawstring.services.rollback import instant_states
@@ -24,6 +24,7 @@ else:
     lazy_import(
         globals(),
         latest_slices="drawstring.query.planner:latest_slices",
+        partition_sizes="drawstring.query.planner:partition_sizes",
         shown="drawstring.metadata.contents:shown",
         instant_states="drawstring.services.rollback:instant_states",
         lock_audit="drawstring.services.lock_report:lock_audit",
@@ -83,6 +84,23 @@ class TableInspection:
         """
         with self._calls.errors():
             return latest_slices(self._calls.facts())
+
+    def partitions(self) -> pa.Table:
+        """Return the partitions that a snapshot reads, with their file groups, files and sizes.
+
+        Returns:
+            One row for each partition, sorted by `partition` (its path): `file_groups`, `base_files`,
+            `log_files` and `bytes`, the size of these files.
+
+        Raises:
+            CorruptTableError: a file of a committed write is missing.
+
+        Example:
+            >>> table.inspect.partitions().select(["partition", "file_groups"]).to_pylist()
+            [{'partition': 'lima', 'file_groups': 1}, {'partition': 'oslo', 'file_groups': 1}]
+        """
+        with self._calls.errors():
+            return partition_sizes(self._calls.facts())
 
     def metadata(self, partition: str | None = None, *, keys: Columns = None) -> pa.Table:
         """Return what the table's metadata table holds: file names, statistics, bloom filters and indexes.

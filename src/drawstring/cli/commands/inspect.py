@@ -3,6 +3,7 @@
 drawstring show                 settings, columns, last write and size
 drawstring head                 the first rows of a snapshot, or the plan of reading them
 drawstring inspect files        the latest file slices
+drawstring inspect partitions   partitions with their file groups, files and size
 drawstring inspect metadata     the partitions and records of the metadata table
 drawstring inspect timeline     the instants, oldest first
 drawstring holds add, ...       positions of readers whose unread commits cleaning and archiving retain
@@ -63,6 +64,19 @@ def files(
     total = size_text(sum(part.size_bytes for part in slices))
     groups = counted(len(slices), "file group")
     output.print_line(f"{groups}, {total}")
+
+
+def partitions(path: TablePath, *, as_json: AsJson = False, storage_option: StorageOptions = ()) -> None:
+    """List the partitions that a snapshot reads, with their file groups, files and size."""
+    rows = open_table(path, storage_option).inspect.partitions().to_pylist()
+    if as_json:
+        output.print_json(rows)
+        return
+    output.print_grid(
+        ("partition", "file groups", "base files", "log files", "size"),
+        ((*list(row.values())[:-1], size_text(row["bytes"])) for row in rows),
+    )
+    output.print_line(counted(len(rows), "partition"))
 
 
 def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[FileSlice]:
