@@ -84,7 +84,7 @@ def test_a_change_by_an_expression_loads_the_parser_before_it_takes_the_table_lo
 
 
 def test_a_spark_worker_loads_what_moves_rows_and_not_the_verbs() -> None:
-    loaded = loaded_by("import drawstring.spark.engine.tasks, drawstring.write.placement")
+    loaded = loaded_by("import drawstring.spark.workers.tasks, drawstring.write.placement")
     rooms = {name.split(".")[1] for name in loaded if name.startswith("drawstring.")}
     assert {"spark", "write", "filegroups", "formats"} <= rooms
     assert {"table", "services", "query", "txn", "entry", "creation", "cli"}.isdisjoint(rooms)

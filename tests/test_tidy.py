@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import drawstring
@@ -207,6 +208,16 @@ def test_a_library_is_used_in_the_room_that_wraps_it() -> None:
         and (name == module or name.startswith(f"{module}."))
     ]
     assert found == []
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    """Imports in functions and for type checkers count; the names of a package's facade do not."""
+    modules = {
+        ".".join(path.relative_to(ROOT / "src").with_suffix("").parts): path
+        for path in SOURCES
+        if path.name != "__init__.py"
+    }
+    TopologicalSorter({name: imports_of(path) & modules.keys() for name, path in modules.items()}).prepare()
 
 
 def test_one_place_chooses_how_a_whole_table_is_listed() -> None:

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.spark
 
 def test_the_source_of_a_peer_has_the_rows_of_the_file_and_is_not_the_file(tmp_path: Path) -> None:
     from bench.scripts.sparks import source
-    from drawstring.spark.engine.rows import arrow_schema
-    from drawstring.spark.engine.spark_engine import parquet_input
+    from drawstring.spark.engine import parquet_input
+    from drawstring.spark.workers.rows import arrow_schema
     from tests.support.spark import spark_session
 
     spark = spark_session()

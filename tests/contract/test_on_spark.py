@@ -44,7 +44,7 @@ def _history(cell: Cell) -> list[Step]:
 @pytest.mark.parametrize("cell", others_long(SPARK_CELLS, SHORT), ids=str)
 def test_spark_writes_what_the_model_says(cell: Cell, tmp_path: Path) -> None:
     import drawstring.spark
-    from drawstring.spark.engine.rows import spark_schema
+    from drawstring.spark.workers.rows import spark_schema
 
     spark = spark_session()
 

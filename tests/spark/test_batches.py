@@ -10,7 +10,7 @@ import pytest
 
 from drawstring.base.errors import InternalError
 from drawstring.engine.grouping import KeySets, coalesced, gather_keys, union_of_parts
-from drawstring.spark.engine.rows import (
+from drawstring.spark.workers.rows import (
     MAIN,
     ByGroup,
     ByHash,
@@ -21,7 +21,7 @@ from drawstring.spark.engine.rows import (
     text_hash,
     with_types,
 )
-from drawstring.spark.engine.tasks import build_key_filter, shares
+from drawstring.spark.workers.tasks import build_key_filter, shares
 
 NUMBERS = pa.record_batch({"name": [f"n{i % 7}" for i in range(500)], "value": pa.array(range(500))})
 

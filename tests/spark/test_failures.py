@@ -6,7 +6,7 @@ import os
 import pytest
 
 from drawstring.base.errors import UnavailableError
-from drawstring.spark.engine.tasks import WorkerError, raise_worker_errors, serialize_errors
+from drawstring.spark.workers.tasks import WorkerError, raise_worker_errors, serialize_errors
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO])

@@ -360,7 +360,7 @@ def test_a_dataframe_is_no_engine_but_has_a_session(spark: SparkSession) -> None
 def test_a_mistaken_command_starts_no_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from drawstring.spark.ingesting import StartedLate
+    from drawstring.spark.session import StartedLate
 
     monkeypatch.setattr(StartedLate, "batches", lambda engine: pytest.fail("a session was started"))
     (tmp_path / "in").mkdir()

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.spark.engine import spark_engine
+from drawstring.spark import engine
 from tests.support.rows import arrow_rows
 from tests.support.tables import create
 
@@ -30,8 +30,8 @@ def test_more_keys_than_tasks_can_have_are_found_all_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str, told_bytes_max: int
 ) -> None:
     """Tasks that read the table have hashes of them, or know nothing but where they begin and end."""
-    monkeypatch.setattr(spark_engine, "KEY_BYTES_MAX", told_bytes_max)
-    monkeypatch.setattr(spark_engine, "FEW_KEYS_BYTES_MAX", 8)
+    monkeypatch.setattr(engine, "KEY_BYTES_MAX", told_bytes_max)
+    monkeypatch.setattr(engine, "FEW_KEYS_BYTES_MAX", 8)
     moved = int(index == "GLOBAL_BLOOM")
 
     def give(rows: pa.Table) -> DataFrame:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.sql_condition import value_of
-from drawstring.spark.engine.rows import spark_schema
+from drawstring.spark.workers.rows import spark_schema
 from tests.support.number_cases import EXPRESSIONS, SCHEMA, SPARK_SCHEMA, VALUES, rows
 
 pytestmark = pytest.mark.spark

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 
 import drawstring
 import drawstring.spark
-from drawstring.spark.engine.rows import arrow_schema
-from drawstring.spark.engine.spark_engine import FILES_MAX, parquet_input
+from drawstring.spark.engine import FILES_MAX, parquet_input
+from drawstring.spark.workers.rows import arrow_schema
 
 pytestmark = pytest.mark.spark
 

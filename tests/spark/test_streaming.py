@@ -16,8 +16,8 @@ import drawstring
 import drawstring.spark
 from drawstring.config.options.write_options import ReadOptions
 from drawstring.query.stream import Position
-from drawstring.spark.engine.rows import spark_schema
 from drawstring.spark.streaming.source import HAS_LIMITS, CommitStream, RememberingReader
+from drawstring.spark.workers.rows import spark_schema
 from tests.support.timelines import archive
 
 START = "hoodie.datasource.streaming.startOffset"

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import types as T
 
 from drawstring.base.errors import UnsupportedError
-from drawstring.spark.engine.rows import arrow_schema, spark_schema
+from drawstring.spark.workers.rows import arrow_schema, spark_schema
 
 BOTH_WAYS = pa.schema(
     [

@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 import pyarrow as pa
-from drawstring.spark.engine.tasks import work
+from drawstring.spark.workers.tasks import work
 with work():
     print(pa.default_memory_pool().backend_name)
 """

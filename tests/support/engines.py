@@ -21,8 +21,8 @@ def _local() -> Started:
 
 
 def _spark() -> Started:
-    from drawstring.spark.engine.rows import spark_schema
-    from drawstring.spark.engine.spark_engine import SparkEngine
+    from drawstring.spark import SparkEngine
+    from drawstring.spark.workers.rows import spark_schema
 
     spark = spark_session()
     engine = SparkEngine(spark)

@@ -180,7 +180,7 @@ def test_a_bucket_index_is_refused_for_files_that_are_in_no_bucket(tmp_path: Pat
 @pytest.mark.parametrize("name", CALLS, ids=lambda name: re.sub(r"\W+", "_", name))
 def test_a_wrong_call_changes_no_file_on_spark(tmp_path: Path, name: str) -> None:
     import drawstring.spark
-    from drawstring.spark.engine.rows import spark_schema
+    from drawstring.spark.workers.rows import spark_schema
 
     spark = spark_session()
 

@@ -26,11 +26,10 @@ if int(pyspark.__version__.partition(".")[0]) < 4:
     )
 
 if TYPE_CHECKING:
-    from drawstring.spark.engine.spark_engine import SparkEngine
-    from drawstring.spark.format import register
-    from drawstring.spark.functions import changes, compact, read, write
-    from drawstring.spark.reading.data_source import HudiSource
-    from drawstring.spark.sql.tables import SparkTable, table, table_named
+    from drawstring.spark.data_source import HudiSource
+    from drawstring.spark.functions import SparkTable, changes, compact, read, table, write
+    from drawstring.spark.session import SparkEngine, register
+    from drawstring.spark.sql.tables import table_named
 
 __all__ = [
     "HudiSource",
@@ -46,14 +45,14 @@ __all__ = [
 ]
 
 _MODULES = {
-    "HudiSource": "reading.data_source",
-    "SparkEngine": "engine.spark_engine",
-    "SparkTable": "sql.tables",
+    "HudiSource": "data_source",
+    "SparkEngine": "session",
+    "SparkTable": "functions",
     "changes": "functions",
     "compact": "functions",
     "read": "functions",
-    "register": "format",
-    "table": "sql.tables",
+    "register": "session",
+    "table": "functions",
     "table_named": "sql.tables",
     "write": "functions",
 }

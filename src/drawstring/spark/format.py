@@ -1,35 +1,20 @@
-"""The hook for `format("hudi")`: DataFrame reads and writes of registered sessions call drawstring.
+"""The reader and the writer of `format("hudi")`, which registered sessions return for DataFrames.
 
 A Python data source cannot control how Spark distributes the rows that it writes, and Spark does not pass it
-the columns that a query needs. Therefore `spark.read`, `df.write` and `df.writeStream` of a registered
-session return a reader and writers that handle two more formats, `hudi` and `drawstring`, and delegate all
-other formats to PySpark. Other sessions get PySpark's own objects.
-
-A setting marks a registered session, not an attribute of the Python object, so that sessions that Spark
-clones from it, for example for each batch of a stream, are marked as well. A new session of a registered one
-has settings, data sources and planner strategies of its own; `newSession` registers it.
+the columns that a query needs. Therefore `spark.read` and `df.write` of a registered session return a reader
+and a writer that handle two more formats, `hudi` and `drawstring`, and delegate all other formats to PySpark.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
-from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from drawstring.base.errors import InvalidError
 from drawstring.spark import functions
-from drawstring.spark.engine.spark_engine import classic
-from drawstring.spark.engine.tasks import surface_in_actions
 from drawstring.spark.errors import analysed
 from drawstring.spark.format_options import (
     as_text,
@@ -38,78 +23,9 @@ from drawstring.spark.format_options import (
     with_partitions,
     without_path,
 )
-from drawstring.spark.reading.data_source import DrawstringSource, HudiSource
 from drawstring.spark.reading.dataframe import with_columns
-from drawstring.spark.reading.views import follow_refreshes
-from drawstring.spark.sql.catalog import install
 from drawstring.spark.sql.rewrites import by_name
 from drawstring.spark.sql.saving import save_as_table
-from drawstring.spark.sql.texts import follow_statements
-from drawstring.spark.streaming.sink import TableStreamWriter
-from drawstring.spark.streaming.source import NamedStreamReader
-
-_MARK: Final = "spark.drawstring.registered"
-
-
-def register(spark: SparkSession) -> None:
-    """Register the formats `hudi` and `drawstring` in a session, for DataFrames and SQL.
-
-    Sessions that `spark.newSession()` makes of a registered session are registered. To register a session
-    again has no effect. On a local master Python workers run the Python of this process, unless
-    PYSPARK_PYTHON or `spark.pyspark.python` is set.
-
-    Args:
-        spark: a classic session.
-
-    Raises:
-        UnsupportedError: it is a Spark Connect session.
-
-    Example:
-        >>> drawstring.spark.register(spark)
-        >>> spark.read.format("hudi").load("/lake/rides").show()
-    """
-    session = classic(spark)
-    _install()
-    if session.conf.get(_MARK, None) == "true":
-        return
-    surface_in_actions()
-    _share_python(session.sparkContext)
-    with _active(session):
-        session.dataSource.register(HudiSource)
-        session.dataSource.register(DrawstringSource)
-    install(session)
-    session.conf.set(_MARK, "true")
-
-
-def _share_python(context: SparkContext) -> None:
-    """Let the workers on this machine run this Python, unless it is configured which one they run.
-
-    PySpark takes the first `python3` of PATH, which has no drawstring in a virtual environment that is not
-    activated. A data source keeps the Python that was set when it was registered.
-    """
-    is_chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
-    if sys.executable and not is_chosen and str(context.master).startswith("local"):
-        context.pythonExec = sys.executable
-
-
-@contextmanager
-def _active(session: SparkSession) -> Iterator[None]:
-    """Make a session the active session of this thread, in which Spark looks up data sources."""
-    sessions = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.SparkSession")
-    before = SparkSession.getActiveSession()
-    sessions.setActiveSession(session._jsparkSession)
-    try:
-        yield
-    finally:
-        if before is None:
-            sessions.clearActiveSession()
-        else:
-            sessions.setActiveSession(before._jsparkSession)
-
-
-def is_registered(spark: SparkSession) -> bool:
-    """Return whether a session, or the session that it was cloned from, is registered."""
-    return spark.conf.get(_MARK, None) == "true"
 
 
 class TableReader(DataFrameReader):
@@ -282,50 +198,3 @@ class TableWriter(DataFrameWriter):
             self.partitionBy(partition_by)
         if source is not None:
             self.format(source)
-
-
-def _install() -> None:
-    """Replace PySpark's reader, writers, `newSession` and refresh functions; once per process."""
-    if getattr(SparkSession.read.fget, "_drawstring", False):  # type: ignore[attr-defined]
-        return
-    own_read, own_write = SparkSession.read.fget, ClassicDataFrame.write.fget  # type: ignore[attr-defined]
-    own_stream = ClassicDataFrame.writeStream.fget  # type: ignore[attr-defined]
-    own_read_stream = SparkSession.readStream.fget  # type: ignore[attr-defined]
-    own_new_session = SparkSession.newSession
-
-    def read(spark: SparkSession) -> DataFrameReader:
-        reader: DataFrameReader = TableReader(spark) if is_registered(spark) else own_read(spark)
-        return reader
-
-    def write(df: DataFrame) -> DataFrameWriter:
-        writer: DataFrameWriter = TableWriter(df) if is_registered(df.sparkSession) else own_write(df)
-        return writer
-
-    def write_stream(df: DataFrame) -> DataStreamWriter:
-        is_ours = is_registered(df.sparkSession)
-        writer: DataStreamWriter = TableStreamWriter(df) if is_ours else own_stream(df)
-        return writer
-
-    def read_stream(spark: SparkSession) -> DataStreamReader:
-        is_ours = is_registered(spark)
-        reader: DataStreamReader = NamedStreamReader(spark) if is_ours else own_read_stream(spark)
-        return reader
-
-    @wraps(own_new_session)
-    def new_session(spark: SparkSession) -> SparkSession:
-        made = own_new_session(spark)
-        if is_registered(spark):
-            register(made)
-        return made
-
-    read_stream.__doc__ = own_read_stream.__doc__
-    read.__doc__, write.__doc__ = own_read.__doc__, own_write.__doc__
-    write_stream.__doc__ = own_stream.__doc__
-    read._drawstring = True  # type: ignore[attr-defined]
-    follow_refreshes(is_registered)
-    follow_statements(is_registered)
-    SparkSession.read = property(read)  # type: ignore[assignment]
-    SparkSession.readStream = property(read_stream)  # type: ignore[assignment]
-    SparkSession.newSession = new_session  # type: ignore[method-assign, assignment]
-    ClassicDataFrame.write = property(write)  # type: ignore[assignment]
-    ClassicDataFrame.writeStream = property(write_stream)  # type: ignore[assignment]

@@ -1,32 +1,53 @@
-"""Functions that read and write tables as DataFrames; `format("hudi")` calls them."""
+"""Functions that read and write tables as DataFrames, and open them; `format("hudi")` calls them.
+
+`SparkTable` is a table whose methods accept DataFrames and run in Spark's executors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from drawstring.base.errors import InvalidError
+from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.config.keys.read import READ_OPTIONS
 from drawstring.config.options.read_options import options_in_session
 from drawstring.config.options.write_options import WriteOptions, check_place, with_delete_operation
+from drawstring.engine.protocol import Rows
 from drawstring.entry import open as open_table
+from drawstring.entry import opened_with
 from drawstring.model.result import CommitResult
 from drawstring.query.policies import NEWEST
 from drawstring.query.scan import Scan
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows, classic
-from drawstring.spark.engine.tasks import naming
+from drawstring.spark.engine import ExecutorEngine, SparkRows, classic
+from drawstring.spark.errors import analysed
 from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread
-from drawstring.spark.sql.tables import table
 from drawstring.spark.storage_options import storage_options as options_of_storage
+from drawstring.spark.workers.tasks import naming
 from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
+from drawstring.table import Table
+from drawstring.txn.table_context import TableContext
 
 _OPERATION: Final = "hoodie.datasource.write.operation"
+
+
+class SparkTable(Table):
+    """A `drawstring.Table` whose methods accept DataFrames and run in Spark's executors."""
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with analysed(), super()._errors():
+            yield
+
+    def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
+        is_frame = isinstance(data, DataFrame)
+        return (self._context, SparkRows.of(data)) if is_frame else super()._rows_of(data)
 
 
 @naming
@@ -184,7 +205,7 @@ def write(
     options = with_delete_operation({**(options or {}), **({_OPERATION: operation} if operation else {})})
     parsed = WriteOptions.parse(options)
     given = options_of_storage(classic(df.sparkSession), path, options, storage_options)
-    target = Target(path, open_storage(path, given), given, SparkEngine(df.sparkSession))
+    target = Target(path, open_storage(path, given), given, ExecutorEngine(df.sparkSession))
     check_place(options, target.storage.spec.uri)
     exists = target.exists()
     save_mode = mode_of(mode)
@@ -215,6 +236,45 @@ def _check_mode(mode: str, operation: str) -> None:
             " those in the partitions of the new rows. Nothing was written. Use mode append to replace the"
             " partitions, or operation insert_overwrite_table to replace all rows."
         )
+
+
+@naming
+def table(
+    spark: SparkSession,
+    path: str,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> SparkTable:
+    """Open a table for operations that DataFrames lack, such as `update`, `delete(where=)` and `merge`.
+
+    Args:
+        spark: a classic session.
+        path: the table's root.
+        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
+            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
+        options: defaults of all later calls on the table, as those of `drawstring.open`.
+
+    Returns:
+        The table. Its methods accept DataFrames and everything that `drawstring.Table` accepts.
+
+    Raises:
+        InvalidError: there is no table.
+        UnsupportedError: a Spark Connect session, or a table of a version that this release does not know.
+        CorruptTableError: the table's properties are damaged beyond their backup.
+
+    Example:
+        >>> table = drawstring.spark.table(spark, "/lake/rides")
+        >>> table.update("city = 'lima'", {"fare": "fare * 2"}).updates
+        2
+    """
+    engine = ExecutorEngine(spark)
+    given = options_of_storage(engine.spark, path, {}, storage_options)
+    try:
+        context = TableContext(open_storage(path, given), engine)
+        return SparkTable(context if options is None else opened_with(context, options))
+    except DrawstringError as error:
+        raise error.at(table=path) from error.__cause__
 
 
 @naming

@@ -34,13 +34,12 @@ from drawstring.ingestion.source_protocol import (
 )
 from drawstring.ingestion.transformers.sql import SOURCE, wrong_query
 from drawstring.schema.evolution import conform
-from drawstring.spark.engine.rows import arrow_schema, plain, spark_schema, with_types
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
-from drawstring.spark.engine.tasks import Ingest
+from drawstring.spark.engine import ExecutorEngine, SparkRows
 from drawstring.spark.errors import on_spark
-from drawstring.spark.format import register
 from drawstring.spark.reading.dataframe import SliceReading, dataframe
 from drawstring.spark.storage_options import storage_options
+from drawstring.spark.workers.rows import arrow_schema, plain, spark_schema, with_types
+from drawstring.spark.workers.tasks import Ingest
 from drawstring.table import Table
 from drawstring.write.source import batches_of
 
@@ -54,7 +53,7 @@ class SparkBatches:
         engine: of the session.
     """
 
-    def __init__(self, engine: SparkEngine) -> None:
+    def __init__(self, engine: ExecutorEngine) -> None:
         self.engine = engine
         self._kept: list[SparkRows] = []
 
@@ -146,26 +145,6 @@ class SparkBatches:
         known = arrow_schema(columns)
         table = pa.Table.from_batches([with_types(each, known) for each in rows.to_batches()], known)
         return SparkRows(self.engine.spark.createDataFrame(table, columns), schema, (Ingest(schema),))
-
-
-@dataclass(frozen=True, slots=True)
-class StartedLate:
-    """The engine of a session of this process, which is started once a call has been checked.
-
-    Attributes:
-        settings: of Spark, which win over those of `spark-submit` and of Spark's own files.
-    """
-
-    settings: Mapping[str, str]
-
-    def batches(self) -> SparkBatches:
-        """Return what reads and changes batches, in a session that is started unless there is one."""
-        builder = SparkSession.builder.appName("drawstring ingest")
-        for key, value in self.settings.items():
-            builder = builder.config(key, value)
-        spark = builder.getOrCreate()
-        register(spark)
-        return SparkBatches(SparkEngine(spark))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from drawstring.base.errors import DrawstringError
-from drawstring.spark.engine.tasks import serialized
+from drawstring.spark.workers.tasks import serialized
 
 _JANINO: Final = "org.codehaus.janino."
 _RESOURCE: Final = "org.codehaus.commons.compiler.util.resource."

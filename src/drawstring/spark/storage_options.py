@@ -133,6 +133,12 @@ def settings_for(path: str, settings: Mapping[str, str]) -> dict[str, str]:
     return {} if store is None else {key: value for key, value in settings.items() if store.has(key)}
 
 
+def path_of(location: str) -> str:
+    """Return the path of a table from its location in the catalog, such as `file:/lake/rides`."""
+    is_local = location.startswith("file:/") and not location.startswith("file://")
+    return location.removeprefix("file:") if is_local else location
+
+
 def spark_path(spark: SparkSession, uri: str) -> str | None:
     """Return the path by which Spark's own readers open a file, None if they cannot open it.
 

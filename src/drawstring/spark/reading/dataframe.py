@@ -38,11 +38,11 @@ from drawstring.query.replanning import Skips, Task
 from drawstring.query.scan import Scan
 from drawstring.schema.fields import COMMIT_TIME, PARTITION_PATH
 from drawstring.schema.timestamp_units import has_millis, table_units
-from drawstring.spark.engine.rows import spark_schema
-from drawstring.spark.engine.tasks import Watched, surface_in_actions, watch
 from drawstring.spark.reading.base_files import SparkFile, can_list, parquet_files
 from drawstring.spark.reading.relation import Slices, relation
 from drawstring.spark.storage_options import spark_path
+from drawstring.spark.workers.rows import spark_schema
+from drawstring.spark.workers.tasks import Watched, surface_in_actions, watch
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
 
 Facts: TypeAlias = Mapping[str, Any]
-"""A Spark expression as a tree; see `planning.described`."""
+"""A Spark expression as a tree; see `planner.described`."""
 
 _SPELLED_OUT_MAX: Final = 64
 _NAMES: Final[dict[pa.DataType, str]] = {
@@ -43,7 +43,7 @@ def conditions(predicates: Sequence[Facts], schema: pa.Schema) -> pc.Expression 
     """Return the conjunction of the predicates that can be translated, None if none can.
 
     Args:
-        predicates: Spark's predicates, as `planning.described` returns them.
+        predicates: Spark's predicates, as `planner.described` returns them.
         schema: the columns with the core's types.
     """
     translated = (_condition(predicate, schema) for predicate in predicates)
@@ -57,7 +57,7 @@ def sql_conditions(predicates: Sequence[Facts], schema: pa.Schema) -> str | None
     They are those that expression indexes answer. The text is for skipping of files, not for rows.
 
     Args:
-        predicates: Spark's predicates, as `planning.described` returns them.
+        predicates: Spark's predicates, as `planner.described` returns them.
         schema: the columns with the core's types.
     """
     texts = (_sql(predicate, schema) for predicate in predicates)

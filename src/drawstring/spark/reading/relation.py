@@ -38,10 +38,10 @@ from drawstring.model.result import SLICES, Step
 from drawstring.query.replanning import Skips, Task
 from drawstring.query.scan import narrowed, without_skipped
 from drawstring.schema.fields import RECORD_KEY
-from drawstring.spark.engine.rows import arrow_schema
-from drawstring.spark.engine.tasks import ReadSlices, shares
 from drawstring.spark.reading import planner
 from drawstring.spark.reading.filters import conditions, sql_conditions
+from drawstring.spark.workers.rows import arrow_schema
+from drawstring.spark.workers.tasks import ReadSlices, shares
 
 _SQL: Final = "org.apache.spark.sql."
 _CATALOG: Final = f"{_SQL}connector.catalog."

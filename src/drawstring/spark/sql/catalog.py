@@ -24,11 +24,10 @@ from drawstring.entry import open as open_table
 from drawstring.model.result import Event
 from drawstring.schema.fields import META_COLUMNS
 from drawstring.schema.logical_types import declared
-from drawstring.spark.blobs import register_read_blob
-from drawstring.spark.engine.rows import commented_schema, spark_schema, without_lengths
-from drawstring.spark.engine.spark_engine import SparkEngine
+from drawstring.spark.engine import ExecutorEngine
 from drawstring.spark.jvm import Peer, java, load, refresh, session_of
 from drawstring.spark.reading import planner
+from drawstring.spark.sql.blobs import register_read_blob
 from drawstring.spark.sql.ddl import partitions_last
 from drawstring.spark.sql.dml import current_attempt
 from drawstring.spark.sql.options import (
@@ -42,8 +41,9 @@ from drawstring.spark.sql.options import (
 )
 from drawstring.spark.sql.procedures.registry import PROCEDURES, call, facts_of
 from drawstring.spark.sql.table_functions import FUNCTIONS, plan_of_function
-from drawstring.spark.sql.tables import TablePeer, path_of
-from drawstring.spark.storage_options import storage_options
+from drawstring.spark.sql.tables import TablePeer
+from drawstring.spark.storage_options import path_of, storage_options
+from drawstring.spark.workers.rows import commented_schema, spark_schema, without_lengths
 from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 from drawstring.table import Table
@@ -214,7 +214,7 @@ def _create(given: Mapping[str, Any], spark: SparkSession) -> None:
         parsed = WriteOptions.parse(options)
         stored = storage_options(spark, path, options)
         check_place(options, path)
-        target = Target(path, open_storage(path, stored), stored, SparkEngine(spark))
+        target = Target(path, open_storage(path, stored), stored, ExecutorEngine(spark))
         target.create(commented_schema(StructType.fromJson(json.loads(given["schema"]))), parsed, options)
     except DrawstringError as error:
         raise error.at(table=path) from error.__cause__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from drawstring.spark.engine.rows import stand_in
+from drawstring.spark.workers.rows import stand_in
 
 DEFINES: Final = re.compile(
     r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/)[\s\S])*\*/)*(?:(?:CREATE|REPLACE)\s(?=.*\bUSING\s+`?(?:hudi|drawstring)\b)"

@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,13 +61,14 @@ from drawstring.query.table_state import TableFacts
 from drawstring.schema.internal_schema import ChangeKind, ColumnChange, changed, commented, replacement
 from drawstring.services.alter import alter_columns, check_names, rename
 from drawstring.services.indexing import index_settings
-from drawstring.spark.engine.rows import commented_schema, without_lengths
 from drawstring.spark.sql.options import (
     check_reads,
     is_stored,
     session_options,
     table_options,
 )
+from drawstring.spark.sql.statement import StatementTable
+from drawstring.spark.workers.rows import commented_schema, without_lengths
 from drawstring.table import Table
 from drawstring.timeline.timeline import instant_time
 from drawstring.write.delete_partition import matching
@@ -75,9 +76,6 @@ from drawstring.write.executor import write_source
 from drawstring.write.facts import named_like_folders
 from drawstring.write.plan import VERBS
 from drawstring.write.source import InputRows
-
-if TYPE_CHECKING:
-    from drawstring.spark.sql.tables import TablePeer
 
 _ON_READ: Final = "hoodie.schema.on.read.enable"
 _PROPERTIES: Final = ("SetProperty", "RemoveProperty")
@@ -100,7 +98,7 @@ _DONE: Final[Mapping[str, str]] = {
 }
 
 
-def check_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
+def check_alter(table: StatementTable, changes: Sequence[Mapping[str, Any]]) -> None:
     """Check that changes of a table can be carried out.
 
     Args:
@@ -128,7 +126,7 @@ def check_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
             raise _needs_schema_on_read(f"{_DONE[kind]} ({name})", table)
 
 
-def _needs_schema_on_read(what: str, table: TablePeer) -> UnsupportedError:
+def _needs_schema_on_read(what: str, table: StatementTable) -> UnsupportedError:
     return UnsupportedError(
         f"{what} needs Hudi's schema on read, with which readers find columns in old files by their ids. SET"
         f" {_ON_READ}=true, also where Apache Hudi reads the table from then on, or write the rows to a new"
@@ -147,14 +145,14 @@ def _needs_versions(change: Mapping[str, Any]) -> bool:
     return change["kind"] in _BY_VERSIONS or change.get("place") is not None or becomes_text
 
 
-def _has_versions(table: TablePeer) -> bool:
+def _has_versions(table: StatementTable) -> bool:
     """Return whether schema on read is switched on, or was used already."""
     given = {**table_options(table.properties), **session_options(table.spark)}
     is_on = given.get(_ON_READ, "").strip().lower() == "true"
     return is_on or table.open()._calls.facts().config.history is not None
 
 
-def rename_table(table: TablePeer, name: str) -> None:
+def rename_table(table: StatementTable, name: str) -> None:
     """Store the new name of a table in its properties, as Hudi does.
 
     Raises:
@@ -165,7 +163,7 @@ def rename_table(table: TablePeer, name: str) -> None:
         rename(target._context, name, options_of("insert", table.write_options({})))
 
 
-def prepare_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> None:
+def prepare_alter(table: StatementTable, changes: Sequence[Mapping[str, Any]]) -> None:
     """Check changes as `check_alter`, and make those of properties that the table itself stores.
 
     Raises:
@@ -179,7 +177,7 @@ def prepare_alter(table: TablePeer, changes: Sequence[Mapping[str, Any]]) -> Non
             table.for_writes().versions.set_storage_layout(change["value"])
 
 
-def _check_property(table: TablePeer, name: str, value: str) -> None:
+def _check_property(table: StatementTable, name: str, value: str) -> None:
     if name == STORAGE_LAYOUT and value:
         return
     for key in table_options({name: value or "cow"}):
@@ -194,7 +192,7 @@ def _check_property(table: TablePeer, name: str, value: str) -> None:
             check_reads({key: value})
 
 
-def alter(table: TablePeer, given: Mapping[str, Any]) -> None:
+def alter(table: StatementTable, given: Mapping[str, Any]) -> None:
     """Change the columns of a table, by a commit without rows. As in Hudi, no table service follows it.
 
     Args:
@@ -277,7 +275,7 @@ INDEX_COLUMNS: Final = "index_name string, index_type string, col_name string"
 """Columns of `SHOW INDEXES`, as Hudi has them."""
 
 
-def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
+def create_index(table: StatementTable, given: Mapping[str, Any]) -> None:
     """Build an index.
 
     Args:
@@ -327,7 +325,7 @@ def create_index(table: TablePeer, given: Mapping[str, Any]) -> None:
         table.for_writes().indexes.create(kind, options=options)
 
 
-def _check_settings(table: TablePeer, others: Mapping[str, Any]) -> None:
+def _check_settings(table: StatementTable, others: Mapping[str, Any]) -> None:
     """Check that the options of an expression index are settings of functions, or options of the table."""
     unknown = [key for key in others if not key.startswith(("hoodie.", "drawstring."))]
     if unknown:
@@ -338,7 +336,7 @@ def _check_settings(table: TablePeer, others: Mapping[str, Any]) -> None:
         )
 
 
-def _check_key(table: TablePeer, columns: Sequence[str]) -> None:
+def _check_key(table: StatementTable, columns: Sequence[str]) -> None:
     """Check that the columns of a record index are those of the record key, which it is of."""
     key = table.open().config.record_key_fields
     if sorted(map(str.lower, columns)) != sorted(map(str.lower, key)) and key:
@@ -349,12 +347,12 @@ def _check_key(table: TablePeer, columns: Sequence[str]) -> None:
         )
 
 
-def drop_index(table: TablePeer, name: str) -> None:
+def drop_index(table: StatementTable, name: str) -> None:
     """Delete an index."""
     table.for_writes().indexes.drop(name, options=table.write_options({}))
 
 
-def has_index(table: TablePeer, name: str) -> bool:
+def has_index(table: StatementTable, name: str) -> bool:
     """Return whether a table has an index of a name, given with or without its prefix."""
     names = (name, f"{_SECONDARY}_{name}", f"{_OF_EXPRESSION}_{name}")
     return any(each.name in names for each in table.open().indexes.list())

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -51,8 +51,7 @@ from drawstring.query.replanning import Task
 from drawstring.query.scan import Scan
 from drawstring.schema.fields import META_COLUMNS
 from drawstring.services.table_services import after_commit
-from drawstring.spark.engine.rows import spark_schema
-from drawstring.spark.engine.spark_engine import SparkRows
+from drawstring.spark.engine import SparkRows
 from drawstring.spark.jvm import java, refresh
 from drawstring.spark.reading.dataframe import plan_name
 from drawstring.spark.reading.filters import conditions
@@ -66,6 +65,8 @@ from drawstring.spark.sql.options import (
     OVERWRITE_MODE,
     statement_option,
 )
+from drawstring.spark.sql.statement import StatementTable
+from drawstring.spark.workers.rows import spark_schema
 from drawstring.table import Table
 from drawstring.txn.read_set import Groups, Reads, anywhere
 from drawstring.txn.transaction import LockedTable
@@ -75,9 +76,6 @@ from drawstring.write.plan import MERGE, UPDATE, VERBS, Verb, verb_of
 from drawstring.write.source import BoundSource, InputRows
 from drawstring.write.table_writes import drop_partitions
 from drawstring.write.update import facts_for_change
-
-if TYPE_CHECKING:
-    from drawstring.spark.sql.tables import TablePeer
 
 
 class Attempt:
@@ -176,7 +174,7 @@ def record_json(schema: pa.Schema, config: TableConfig) -> str:
     return spark_schema(pa.schema([(RECORD, record_type(schema, config))]))[RECORD].dataType.json()
 
 
-def records(table: TablePeer, scan: Scan) -> DataFrame:
+def records(table: StatementTable, scan: Scan) -> DataFrame:
     """Return the rows of a scan with the column that identifies each."""
     kind = record_type(scan.schema, table.open().config)
     columns = spark_schema(scan.schema.append(pa.field(RECORD, kind, nullable=False)))
@@ -188,7 +186,7 @@ def records(table: TablePeer, scan: Scan) -> DataFrame:
     return scan.use(shown)
 
 
-def change(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
+def change(table: StatementTable, how: Mapping[str, Any], rows: Any) -> None:
     """Write the changes of a statement in one commit.
 
     Args:
@@ -253,7 +251,7 @@ class StatementChanges:
         return BoundChanges(self.rows, facts_for_change(locked).schema, self.matched_on)
 
 
-def can_drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> bool:
+def can_drop(table: StatementTable, where: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether the rows that meet a condition are whole partitions, or the table.
 
     Partitions with a pending compaction are not dropped: their rows are deleted as others.
@@ -273,7 +271,7 @@ def where_all(where: Sequence[Mapping[str, Any]]) -> bool:
     return all(each.get("value") == _TRUE for each in where)
 
 
-def dropped(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> list[str] | None:
+def dropped(table: StatementTable, where: Sequence[Mapping[str, Any]]) -> list[str] | None:
     """Return the partitions whose rows all meet a condition; None if it may hold for parts of partitions.
 
     Args:
@@ -302,7 +300,7 @@ def dropped(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> list[str] |
     return [path for path, holds_there in zip(values, holds, strict=True) if holds_there]
 
 
-def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
+def drop(table: StatementTable, where: Sequence[Mapping[str, Any]]) -> None:
     """Delete the rows that meet a condition that holds for whole partitions, or for all rows."""
     target, options = table.for_writes(), table.write_options({})
     with target._errors():
@@ -314,7 +312,7 @@ def drop(table: TablePeer, where: Sequence[Mapping[str, Any]]) -> None:
             after_commit(drop_partitions(target._context, partitions, options, exact=True))
 
 
-def drop_by_texts(table: TablePeer, partitions: Sequence[Sequence[str | None]]) -> bool:
+def drop_by_texts(table: StatementTable, partitions: Sequence[Sequence[str | None]]) -> bool:
     """Delete the rows of partitions in one write; return whether there was any of them.
 
     Args:
@@ -330,7 +328,7 @@ def drop_by_texts(table: TablePeer, partitions: Sequence[Sequence[str | None]]) 
     return bool(outcome.result.partitions_dropped)
 
 
-def truncate(table: TablePeer) -> None:
+def truncate(table: StatementTable) -> None:
     """Delete all rows of a table, which earlier times still have."""
     target = table.for_writes()
     operation = "insert_overwrite_table"
@@ -351,7 +349,7 @@ _DYNAMIC: Final = "dynamic"
 _STATIC: Final = "static"
 
 
-def insert(table: TablePeer, how: Mapping[str, Any], rows: Any) -> None:
+def insert(table: StatementTable, how: Mapping[str, Any], rows: Any) -> None:
     """Write the rows of a query to a table in one commit.
 
     Args:
@@ -392,7 +390,7 @@ def _plan(df: DataFrame) -> Any:
     return df._jdf.queryExecution().analyzed()
 
 
-def _verb(table: TablePeer, target: Table, how: Mapping[str, Any]) -> Verb:
+def _verb(table: StatementTable, target: Table, how: Mapping[str, Any]) -> Verb:
     """Return the rules of the operation of an insert."""
 
     def said(*keys: str) -> str:
@@ -444,7 +442,7 @@ def _mode_operation(said: Callable[..., str], path: str) -> str:
     return "upsert" if mode != _NON_STRICT and is_combined else "insert"
 
 
-def _overwriting(table: TablePeer, target: Table, how: Mapping[str, Any], operation: str) -> Verb:
+def _overwriting(table: StatementTable, target: Table, how: Mapping[str, Any], operation: str) -> Verb:
     """Return the rules of an overwrite: an operation that overwrites wins over the modes."""
     if operation in _OVERWRITING:
         return verb_of(operation)

@@ -29,12 +29,12 @@ from drawstring.metadata.table import FILES, Kind, open_metadata_table, record_s
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileSlice
 from drawstring.spark import functions
-from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
 from drawstring.spark.errors import analysed
 from drawstring.spark.reading.plan_marks import plan_of
 from drawstring.spark.sql.procedures.show import totals
 from drawstring.spark.sql.tables import NamedTable, open_named_table
 from drawstring.spark.sql.vector_search import search, search_batch
+from drawstring.spark.workers.rows import arrow_schema, spark_schema, with_types
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.timeline import file_name

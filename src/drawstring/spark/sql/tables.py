@@ -1,15 +1,13 @@
-"""Open tables in a Spark session: by path, by their name in the catalog, and as the table of a statement.
+"""Open tables in a Spark session by their name in the catalog, and as the table of a statement.
 
-`SparkTable` is a table whose methods accept DataFrames and run in Spark's executors. `open_named_table` opens
-a table by its name in Spark's catalog. `TablePeer` is a table of the catalog in one statement: its facts, its
-rows, and writes of a query's rows.
+`open_named_table` opens a table by its name in Spark's catalog. `TablePeer` is a table of the catalog in one
+statement: its facts, its rows, and writes of a query's rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,19 +15,15 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from drawstring.base.errors import DrawstringError, InvalidError, NoTableError
+from drawstring.base.errors import InvalidError, NoTableError
 from drawstring.base.lazy import cached_property
 from drawstring.config.options.write_options import ReadOptions, check_place
-from drawstring.engine.protocol import Rows
 from drawstring.entry import open as open_table
-from drawstring.entry import opened_with
 from drawstring.merge.record_version import ordering_fields
 from drawstring.query.scan import Scan
 from drawstring.schema.fields import META_COLUMNS, without_meta
-from drawstring.spark.engine.rows import spark_schema, with_comments
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
-from drawstring.spark.engine.tasks import naming
 from drawstring.spark.errors import analysed
+from drawstring.spark.functions import SparkTable, table
 from drawstring.spark.jvm import Peer, java
 from drawstring.spark.reading.dataframe import scan_at
 from drawstring.spark.reading.plan_marks import Reread, plan_of
@@ -57,73 +51,12 @@ from drawstring.spark.sql.dml import (
     truncate,
 )
 from drawstring.spark.sql.options import check_reads_latest, read_options, table_options, write_options
-from drawstring.spark.storage_options import storage_options
-from drawstring.spark.storage_options import storage_options as options_of_storage
-from drawstring.storage import open_storage
+from drawstring.spark.storage_options import path_of, storage_options
+from drawstring.spark.workers.rows import spark_schema, with_comments
 from drawstring.table import Table
 from drawstring.timeline.change_detection import digest
-from drawstring.txn.table_context import TableContext
-
-
-class SparkTable(Table):
-    """A `drawstring.Table` whose methods accept DataFrames and run in Spark's executors."""
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        with analysed(), super()._errors():
-            yield
-
-    def _rows_of(self, data: Any) -> tuple[TableContext, Rows]:
-        is_frame = isinstance(data, DataFrame)
-        return (self._context, SparkRows.of(data)) if is_frame else super()._rows_of(data)
-
-
-@naming
-def table(
-    spark: SparkSession,
-    path: str,
-    *,
-    storage_options: Mapping[str, str] | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> SparkTable:
-    """Open a table for operations that DataFrames lack, such as `update`, `delete(where=)` and `merge`.
-
-    Args:
-        spark: a classic session.
-        path: the table's root.
-        storage_options: options of the object store, as in `{"region": "eu-central-1"}`; they win over the
-            session's settings for Hadoop, such as `spark.hadoop.fs.s3a.*`.
-        options: defaults of all later calls on the table, as those of `drawstring.open`.
-
-    Returns:
-        The table. Its methods accept DataFrames and everything that `drawstring.Table` accepts.
-
-    Raises:
-        InvalidError: there is no table.
-        UnsupportedError: a Spark Connect session, or a table of a version that this release does not know.
-        CorruptTableError: the table's properties are damaged beyond their backup.
-
-    Example:
-        >>> table = drawstring.spark.table(spark, "/lake/rides")
-        >>> table.update("city = 'lima'", {"fare": "fare * 2"}).updates
-        2
-    """
-    engine = SparkEngine(spark)
-    given = options_of_storage(engine.spark, path, {}, storage_options)
-    try:
-        context = TableContext(open_storage(path, given), engine)
-        return SparkTable(context if options is None else opened_with(context, options))
-    except DrawstringError as error:
-        raise error.at(table=path) from error.__cause__
-
 
 _MICROS: Final = "micros "
-
-
-def path_of(location: str) -> str:
-    """Return the path of a table from its location in the catalog, such as `file:/lake/rides`."""
-    is_local = location.startswith("file:/") and not location.startswith("file://")
-    return location.removeprefix("file:") if is_local else location
 
 
 class TablePeer(Peer):

@@ -36,9 +36,7 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.config.options.write_options import OPERATION_KEY, WriteOptions
 from drawstring.engine.local import LocalEngine
 from drawstring.services.streams import StreamBatch, stream_options, write_batch
-from drawstring.spark.engine.rows import arrow_schema, with_types
-from drawstring.spark.engine.spark_engine import SparkEngine, SparkRows
-from drawstring.spark.engine.tasks import serialize_errors, work
+from drawstring.spark.engine import ExecutorEngine, SparkRows
 from drawstring.spark.errors import analysed, on_spark
 from drawstring.spark.format_options import (
     as_text,
@@ -50,6 +48,8 @@ from drawstring.spark.format_options import (
 from drawstring.spark.sql.saving import create_empty
 from drawstring.spark.sql.tables import location_of
 from drawstring.spark.storage_options import storage_options
+from drawstring.spark.workers.rows import arrow_schema, with_types
+from drawstring.spark.workers.tasks import serialize_errors, work
 from drawstring.spark.writing.save import Target
 from drawstring.storage import open_storage
 from drawstring.write.stream_positions import CommittedPositions, PassedError, Stream, StreamStep
@@ -217,7 +217,7 @@ class _ForeachBatchSink:
 
     def _write(self, df: DataFrame, step: StreamStep) -> None:
         storage = storage_options(df.sparkSession, self.path, self.given)
-        target = Target(self.path, open_storage(self.path, storage), storage, SparkEngine(df.sparkSession))
+        target = Target(self.path, open_storage(self.path, storage), storage, ExecutorEngine(df.sparkSession))
         rows = SparkRows.of(df)
         exists = target.exists()
         table = target.open() if exists else target.create(rows.schema, self.options, self.given)

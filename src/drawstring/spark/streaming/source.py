@@ -43,11 +43,11 @@ from drawstring.query.stream import (
     stored_position,
 )
 from drawstring.query.table_state import TableFacts, facts_of
-from drawstring.spark.engine.rows import arrow_schema, with_types
-from drawstring.spark.engine.tasks import shares
 from drawstring.spark.errors import analysed
 from drawstring.spark.reading.dataframe import check_values_in_paths
 from drawstring.spark.sql.tables import location_of
+from drawstring.spark.workers.rows import arrow_schema, with_types
+from drawstring.spark.workers.tasks import shares
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType

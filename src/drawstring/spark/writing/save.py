@@ -39,7 +39,7 @@ from drawstring.entry import open as open_table
 from drawstring.model.files import HOODIE_FOLDER, TaskContext
 from drawstring.model.result import CommitResult
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.spark.engine.spark_engine import SparkRows
+from drawstring.spark.engine import SparkRows
 from drawstring.spark.reading.dataframe import plan_name
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage

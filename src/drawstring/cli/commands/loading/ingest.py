@@ -160,7 +160,7 @@ def _engine(name: str, settings: tuple[str, ...]) -> HasBatches | None:
     """
     if name == "spark":
         try:
-            from drawstring.spark.ingesting import StartedLate
+            from drawstring.spark.session import StartedLate
         except ImportError as error:
             raise InvalidError(f"--engine spark cannot be used: {error}") from error
         return StartedLate(_spark_settings(settings))

@@ -22,8 +22,7 @@ from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.fields import KEY_ALONE
 from drawstring.services.report.page import column_overlaps
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
-from drawstring.spark.sql.tables import path_of
-from drawstring.spark.storage_options import storage_options
+from drawstring.spark.storage_options import path_of, storage_options
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 

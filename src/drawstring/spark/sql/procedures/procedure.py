@@ -11,7 +11,8 @@ from pyspark.sql import types as T
 
 from drawstring.base.errors import InvalidError
 from drawstring.base.lazy import cached_property
-from drawstring.spark.sql.tables import NamedTable, SparkTable, open_named_table
+from drawstring.spark.functions import SparkTable
+from drawstring.spark.sql.tables import NamedTable, open_named_table
 
 Rows = Iterable[Sequence[Any]]
 NULL: Final = "NULL"

@@ -26,11 +26,11 @@ from drawstring.services.clean import drop_unreadable_plans
 from drawstring.services.indexing import create_metadata_table, delete_metadata_table, metadata_address
 from drawstring.services.upgrade import change_version
 from drawstring.spark import functions
-from drawstring.spark.engine.spark_engine import SparkEngine
+from drawstring.spark.engine import ExecutorEngine
 from drawstring.spark.sql.column_types import literal
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
-from drawstring.spark.sql.tables import open_named_table, path_of
-from drawstring.spark.storage_options import storage_options
+from drawstring.spark.sql.tables import open_named_table
+from drawstring.spark.storage_options import path_of, storage_options
 from drawstring.storage import open_storage
 
 _KINDS: Final = ("insert_type", "update_type", "upsert_type")
@@ -163,7 +163,7 @@ def run_bootstrap(call: Call) -> Rows:
         partition_by=call.names("partition_path_field"),
         options={**given, **call.given_options},
         storage_options=storage_options(call.spark, root, {}),
-        engine=SparkEngine(call.spark),
+        engine=ExecutorEngine(call.spark),
     )
     return [(0,)]
 

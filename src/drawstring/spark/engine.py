@@ -2,10 +2,10 @@
 
     DataFrame --mapInArrow--> steps --> packed rows --Spark's shuffle--> steps --> results
 
-Consecutive batch functions run in one Python worker. Rows are packed (`spark.engine.rows`) before a shuffle
+Consecutive batch functions run in one Python worker. Rows are packed (`spark.workers.rows`) before a shuffle
 or a persist, so that Spark moves few large rows instead of many wide ones. A shuffle is a repartition by
 column: adaptive execution may coalesce small partitions and never splits one. The functions of the workers
-are in `spark.engine.tasks`.
+are in `spark.workers.tasks`.
 
 SQL over relations of the core (`run_in_spark`) uses temporary views of the session for as long as a query
 runs.
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -37,7 +37,8 @@ from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedErr
 from drawstring.engine.grouping import GroupCounts, KeySets, keys_size_bytes, union_of_parts
 from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
 from drawstring.formats.parquet.row_group_copy import ParquetParts, parquet_parts
-from drawstring.spark.engine.rows import (
+from drawstring.spark.reading.dataframe import SliceReading, dataframe
+from drawstring.spark.workers.rows import (
     PACKED_SCHEMA,
     ByGroup,
     ByHash,
@@ -52,7 +53,7 @@ from drawstring.spark.engine.rows import (
     plain,
     spark_schema,
 )
-from drawstring.spark.engine.tasks import (
+from drawstring.spark.workers.tasks import (
     AsTypes,
     Count,
     FindMatches,
@@ -69,11 +70,7 @@ from drawstring.spark.engine.tasks import (
     raise_worker_errors,
     read_row_groups,
 )
-from drawstring.spark.reading.dataframe import SliceReading, dataframe
 from drawstring.storage import open_storage
-
-if TYPE_CHECKING:
-    from drawstring.ingestion.batch_engine import BatchEngine
 
 
 def run_in_spark(spark: SparkSession, query: str, relations: Mapping[str, Relation]) -> pa.Table:
@@ -215,7 +212,7 @@ _PARTS_PER_CORE: Final = 2
 """Tasks per core that read keys, and that write file groups: few, because each takes time to start."""
 
 
-class SparkEngine:
+class ExecutorEngine:
     """Runs tasks in Spark's executors.
 
     Args:
@@ -264,12 +261,6 @@ class SparkEngine:
         """Return the result of a query in Spark's SQL."""
         return run_in_spark(self.spark, query, relations)
 
-    def batches(self) -> BatchEngine:
-        """Return what reads and changes the batches of an ingestion in executors."""
-        from drawstring.spark.ingesting import SparkBatches
-
-        return SparkBatches(self)
-
     def rows(self, df: DataFrame) -> SparkRows:
         """Return the rows of a DataFrame; lazy.
 
@@ -302,7 +293,7 @@ class SparkRows:
         schema, told = arrow_schema(df.schema), commented_schema(df.schema)
         groups = parquet_input(df, schema)
         if groups is not None:
-            return SparkEngine(df.sparkSession).read(groups, read_row_groups, told)
+            return ExecutorEngine(df.sparkSession).read(groups, read_row_groups, told)
         return SparkRows(df, told, (Ingest(schema),))
 
     def dataframe(self) -> DataFrame:
@@ -321,9 +312,9 @@ class SparkRows:
         return self._schema
 
     @property
-    def engine(self) -> SparkEngine:
+    def engine(self) -> ExecutorEngine:
         """The engine that holds the rows."""
-        return SparkEngine(self._df.sparkSession)
+        return ExecutorEngine(self._df.sparkSession)
 
     def map_batches(self, function: BatchFunction, schema: pa.Schema) -> SparkRows:
         """Apply a function to the batches of every part; lazy."""

@@ -1,7 +1,7 @@
 """The Python data source, for SQL: `CREATE TEMPORARY VIEW ... USING hudi OPTIONS (path ...)`.
 
 Spark plans a query in a separate Python process and requests partitions, each with some file slices.
-DataFrame reads and writes of a registered session do not use the data source (see `format_hook`).
+DataFrame reads and writes of a registered session do not use the data source (see `format`).
 
 Spark reuses the partitions of a view's first query for later queries, and would also reuse partitions that a
 pushed-down filter has pruned. Therefore the source accepts no filters, and a view shows one snapshot.
@@ -23,12 +23,12 @@ from drawstring.config.options.write_options import ReadOptions
 from drawstring.entry import open as open_table
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.query.scan import Scan
-from drawstring.spark.engine.rows import arrow_schema, spark_schema, with_types
-from drawstring.spark.engine.tasks import serialize_errors, shares
 from drawstring.spark.reading.dataframe import scan_at, schema_of
 from drawstring.spark.storage_options import is_storage_option
 from drawstring.spark.streaming.sink import stream_writer
 from drawstring.spark.streaming.source import CommitStream, stream_reader
+from drawstring.spark.workers.rows import arrow_schema, spark_schema, with_types
+from drawstring.spark.workers.tasks import serialize_errors, shares
 
 _PARALLELISM: Final = 16
 """Assumed number of tasks that run at once; Spark does not pass the parallelism to a data source."""

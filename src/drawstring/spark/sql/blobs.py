@@ -14,8 +14,8 @@ from pyspark.util import PythonEvalType
 
 from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.schema.logical_types import INLINE
-from drawstring.spark.engine.tasks import work
 from drawstring.spark.storage_options import hadoop_settings, settings_for
+from drawstring.spark.workers.tasks import work
 from drawstring.storage import open_storage
 from drawstring.storage.protocol import Storage
 

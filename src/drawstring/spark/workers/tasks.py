@@ -44,7 +44,8 @@ from drawstring.engine.protocol import TaskFunction
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.formats.parquet.row_group_copy import read_parquet_groups
 from drawstring.model.files import TaskContext
-from drawstring.spark.engine.rows import (
+from drawstring.spark.errors import on_spark
+from drawstring.spark.workers.rows import (
     LOOKED_UP,
     MAIN,
     Chain,
@@ -55,7 +56,6 @@ from drawstring.spark.engine.rows import (
     text_hash,
     with_types,
 )
-from drawstring.spark.errors import on_spark
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import StorageSpec
 from drawstring.timeline.change_detection import since

@@ -1,1 +1,0 @@
-"""The Spark engine and its Python workers."""
