@@ -87,9 +87,9 @@ ONLY_IN = {
     "cyclopts": ("cli",),
     "rich": ("cli",),
     "confluent_kafka": ("ingestion",),
-    "kazoo": ("txn",),
-    "boto3": ("txn", "services"),
-    "botocore": ("txn", "services"),
+    "kazoo": ("plugins",),
+    "boto3": ("plugins", "services"),
+    "botocore": ("plugins", "services"),
     "pymetastore": ("services",),
     "thrift": ("services",),
 }

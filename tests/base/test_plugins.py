@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from drawstring.base import plugins
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.plugins import find_plugin, plugin_names
 from drawstring.formats import file_format
@@ -64,10 +65,10 @@ def test_a_checkout_without_installation_finds_the_plug_ins(tmp_path: Path) -> N
     assert printed == "OrcFormat"
 
 
-def test_parquet_asks_for_no_plug_in() -> None:
+def test_parquet_and_the_tables_own_lock_ask_for_no_plug_in() -> None:
     site = Path(pa.__file__).parents[1]
     printed = run(
-        "import sys, drawstring.filegroups.base_file_writer\n"
+        "import sys, drawstring.filegroups.base_file_writer, drawstring.txn.locks.table_lock\n"
         "from drawstring.formats.data_file import has_footer\n"
         "print(has_footer('a.parquet'), has_footer('.a.log.1_0-1-0'), has_footer('a.hfile'))\n"
         "print(*{'importlib.metadata', 'drawstring.plugins'} & {*sys.modules})",
@@ -78,6 +79,6 @@ def test_parquet_asks_for_no_plug_in() -> None:
 
 def test_a_missing_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_format, "FORMATS", {})
-    monkeypatch.setattr(file_format, "find_plugin", lambda *_: None)
+    monkeypatch.setattr(plugins, "find_plugin", lambda *_: None)
     with pytest.raises(UnsupportedError, match=r"no plug-in for Lance files: .* entry point 'lance'"):
         file_format.format_of(".lance")

@@ -17,9 +17,9 @@ import pytest
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.config.keys.concurrency import HUDI_CLASSES, ProviderName
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.plugins.dynamodb_lock import DynamoDbLock
 from drawstring.storage import open_storage
 from drawstring.storage.local import LocalStorage
-from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.storage_lock import LEASE_PATH, LeaseLock
 from drawstring.txn.locks.table_lock import Lock, provider_lock
 from scripts import jdk

@@ -12,7 +12,7 @@ from botocore.exceptions import (
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.txn.locks.dynamodb_lock import failure
+from drawstring.plugins.dynamodb_lock import failure
 
 LOCK = "item rides of the DynamoDB table locks"
 REGION = "hoodie.write.lock.dynamodb.region"

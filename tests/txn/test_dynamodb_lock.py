@@ -13,10 +13,10 @@ import drawstring
 from drawstring.base.clock import Clock, SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.plugins import dynamodb_lock
+from drawstring.plugins.dynamodb_lock import DynamoDbLock
+from drawstring.plugins.path_hash import address_hash
 from drawstring.testing import context_of
-from drawstring.txn.locks import dynamodb_lock
-from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
-from drawstring.txn.locks.path_hash import address_hash
 from drawstring.txn.locks.table_lock import provider_lock, table_lock
 from tests.support.dynamodb import dynamodb_client, dynamodb_options, dynamodb_settings
 from tests.support.rows import held, rides

@@ -10,14 +10,14 @@ import drawstring
 from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
 from drawstring.config.keys.concurrency import HUDI_CLASSES, ProviderName
+from drawstring.plugins.dynamodb_lock import DynamoDbLock
+from drawstring.plugins.path_hash import address_hash, xxhash64
+from drawstring.plugins.zookeeper_lock import ZookeeperLock
 from drawstring.storage.local import LocalStorage
 from drawstring.testing import context_of
-from drawstring.txn.locks.dynamodb_lock import DynamoDbLock
 from drawstring.txn.locks.file_lock import FileLock, HudiFileLock, InProcessLock
-from drawstring.txn.locks.path_hash import address_hash, xxhash64
 from drawstring.txn.locks.storage_lock import LEASE_MS, LEASE_PATH, Lease, LeaseLock
 from drawstring.txn.locks.table_lock import provider_lock, table_lock
-from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from tests.support.lock_providers import provided, settings_of
 from tests.support.rows import rides
 from tests.support.storages import memory

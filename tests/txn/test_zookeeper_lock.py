@@ -18,10 +18,10 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError
 from drawstring.config.keys.concurrency import LockSettings
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.plugins import zookeeper_lock
+from drawstring.plugins.zookeeper_lock import ZookeeperLock
 from drawstring.testing import context_of
-from drawstring.txn.locks import zookeeper_lock
 from drawstring.txn.locks.table_lock import Lock, provider_lock, table_lock
-from drawstring.txn.locks.zookeeper_lock import ZookeeperLock
 from scripts import zookeeper_server
 from tests.support.contenders import JAVA, contender
 from tests.support.rows import held, rides
@@ -33,10 +33,10 @@ import json, sys, time
 from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.locks.table_lock import provided_lock
+from drawstring.txn.locks.table_lock import provider_lock
 
 settings = WriteOptions.parse(json.loads(sys.argv[1])).locking
-lock = provided_lock(MemoryStorage("memory://t"), SystemClock(), SystemIds(), settings)
+lock = provider_lock(MemoryStorage("memory://t"), SystemClock(), SystemIds(), settings)
 print(lock.try_acquire(), flush=True)
 time.sleep(600)
 """
@@ -232,11 +232,11 @@ from drawstring.base.clock import SystemClock, SystemIds
 from drawstring.base.errors import UnavailableError
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.storage.memory import MemoryStorage
-from drawstring.txn.locks.table_lock import provided_lock
+from drawstring.txn.locks.table_lock import provider_lock
 given = {"provider": "zookeeper_implicit", "zookeeper.url": "127.0.0.1:" + sys.argv[1], "wait_time_ms": 1}
 settings = WriteOptions.parse({"hoodie.write.lock." + key: given[key] for key in given}).locking
 try:
-    provided_lock(MemoryStorage("memory://t"), SystemClock(), SystemIds(), settings).try_acquire()
+    provider_lock(MemoryStorage("memory://t"), SystemClock(), SystemIds(), settings).try_acquire()
 except UnavailableError as error:
     print("told:", error)
 """

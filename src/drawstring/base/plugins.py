@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from drawstring.base.errors import UnsupportedError
 from drawstring.base.lazy import lazy_import
 
 if TYPE_CHECKING:
@@ -46,6 +47,26 @@ def find_plugin(group: str, name: str) -> EntryPoint | None:
         *(each for each in _of_checkout(group) if each.name == name),
     ]
     return min(found, key=_is_of_others, default=None)
+
+
+def load_plugin(group: str, name: str, purpose: str) -> Any:
+    """Import a plug-in and return what it provides.
+
+    Args:
+        group: group of the entry points.
+        name: name of the entry point.
+        purpose: what it is for, for the error.
+
+    Raises:
+        UnsupportedError: there is no such plug-in.
+    """
+    plugin = find_plugin(group, name)
+    if plugin is None:
+        raise UnsupportedError(
+            f"There is no plug-in for {purpose}: no package has an entry point {str(name)!r} of the group"
+            f" {group}. Install drawstring with pip, which notes its entry points."
+        )
+    return plugin.load()
 
 
 def plugin_names(group: str) -> set[str]:

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from drawstring.base.errors import CorruptTableError, UnsupportedError
-from drawstring.base.plugins import find_plugin
+from drawstring.base.plugins import load_plugin
 from drawstring.base.resources import VALUE_BYTES
 from drawstring.formats.bloom import BloomFilter
 from drawstring.formats.bloom_footer import StoredSummary, reusable_filter
@@ -309,14 +309,9 @@ def format_of(extension: str) -> FileFormat | None:
 
 
 def _plugin(extension: str) -> FileFormat:
-    name = extension.removeprefix(".")
-    entry = find_plugin(_GROUP, name)
-    if entry is None:
-        raise UnsupportedError(
-            f"There is no plug-in for {FORMAT_NAMES[extension]} files: no package has an entry point {name!r}"
-            f" of the group {_GROUP}. Install drawstring with pip, which notes its entry points."
-        )
-    kind: Callable[[], FileFormat] = entry.load()
+    kind: Callable[[], FileFormat] = load_plugin(
+        _GROUP, extension.removeprefix("."), f"{FORMAT_NAMES[extension]} files"
+    )
     return kind()
 
 

@@ -11,8 +11,9 @@ files a process holds the table's own lock beside a provider's, so that processe
 The protocols: every lock has the methods of `Lock`. A `LockProvider` makes the lock of a table. `Held` is a
 lock that this process took.
 
-A user's own provider is an entry point of the group `drawstring.lock_providers`, whose name is the value of
-`hoodie.write.lock.provider`: a function, or a class, that follows `LockProvider`.
+Other providers are plug-ins: entry points of the group `drawstring.lock_providers`, whose name is the value
+of `hoodie.write.lock.provider`: a function, or a class, that follows `LockProvider`. Those for ZooKeeper and
+DynamoDB are in `drawstring.plugins`; users add their own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from drawstring.base.clock import Clock, Ids, jitter
 from drawstring.base.errors import (
@@ -37,13 +38,11 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from drawstring.base.lazy import lazy_import
+from drawstring.base.plugins import find_plugin, load_plugin, plugin_names
 from drawstring.config.keys.concurrency import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
-from drawstring.txn.locks.dynamodb_lock import LEASE_MS_MIN, dynamodb_lock
 from drawstring.txn.locks.file_lock import FileLock, FileQueue, InProcessLock, hudi_file_lock
 from drawstring.txn.locks.storage_lock import LEASE_MS, LEASE_PATH, RENEW_SECONDS, LeaseLock
-from drawstring.txn.locks.zookeeper_lock import zookeeper_lock
 
 
 class Held(Protocol):
@@ -96,15 +95,24 @@ class LockProvider(Protocol):
         ...
 
 
+@runtime_checkable
+class WatchingLock(Lock, Protocol):
+    """A lock whose waiters find out that its holder is dead by watching it."""
+
+    def watch_ms(self, wait_ms: int) -> int:
+        """Return for how many milliseconds a waiter goes on beyond its wait, to look again.
+
+        Args:
+            wait_ms: length of the wait in milliseconds.
+        """
+        ...
+
+
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, entry_points
-else:  # it loads the whole package `email`
-    lazy_import(globals(), entry_points="importlib.metadata:entry_points")
+    from importlib.metadata import EntryPoint
 
 _log: Final = logging.getLogger("drawstring")
 GROUP: Final = "drawstring.lock_providers"
-_DYNAMODB: Final = (ProviderName.DYNAMODB, ProviderName.DYNAMODB_IMPLICIT)
-_WATCHING_MS: Final = 5000
 _SIMILARITY_MIN: Final = 0.9
 """How similar a misspelt name is to the right one; names of different classes in Hudi are less so."""
 _METHODS: Final = ("try_acquire", "is_held", "check", "release", "holder")
@@ -131,7 +139,7 @@ def provider_lock(storage: Storage, clock: Clock, ids: Ids, settings: LockSettin
         if storage.local_path("") is not None:
             return None
         name = ProviderName.STORAGE
-    provider = _custom_provider(settings.provider) if name is None else _PROVIDERS[name]
+    provider = _custom_provider(settings.provider) if name is None else _known_provider(name)
     return provider(storage, clock, ids, settings)
 
 
@@ -147,15 +155,6 @@ def _warn_of_leases(uri: str, provider: ProviderName) -> None:
     )
 
 
-def lock_wait_ms(settings: LockSettings, wait_ms: int) -> int:
-    """Return how long to wait for a lock, in milliseconds.
-
-    A dead holder in DynamoDB is noticed after a lease, mostly as long as the wait: the waiter looks again.
-    """
-    watches = settings.known_provider in _DYNAMODB and wait_ms >= LEASE_MS_MIN
-    return wait_ms + _WATCHING_MS if watches else wait_ms
-
-
 def _in_process(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> Lock:
     return InProcessLock(storage.spec.uri)
 
@@ -169,11 +168,14 @@ _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
     ProviderName.IN_PROCESS: _in_process,
     ProviderName.FILE_SYSTEM: hudi_file_lock,
     ProviderName.STORAGE: _lease,
-    ProviderName.ZOOKEEPER: zookeeper_lock,
-    ProviderName.ZOOKEEPER_IMPLICIT: zookeeper_lock,
-    ProviderName.DYNAMODB: dynamodb_lock,
-    ProviderName.DYNAMODB_IMPLICIT: dynamodb_lock,
 }
+
+
+def _known_provider(name: ProviderName) -> LockProvider:
+    if name in _PROVIDERS:
+        return _PROVIDERS[name]
+    provider: LockProvider = load_plugin(GROUP, name, f"the lock provider {name}")
+    return provider
 
 
 class _CustomLock:
@@ -271,9 +273,10 @@ class _CustomProvider:
 
 
 def _custom_provider(name: str) -> LockProvider:
-    for entry in entry_points(group=GROUP, name=name):
+    entry = find_plugin(GROUP, name)
+    if entry is not None:
         return _CustomProvider(entry)
-    own = sorted({*ProviderName, *entry_points(group=GROUP).names})
+    own = sorted({*ProviderName, *plugin_names(GROUP)})
     known = {each.rpartition(".")[2]: str(each) for each in (*own, *HUDI_CLASSES)}
     if near := get_close_matches(name.rpartition(".")[2], known, 1, _SIMILARITY_MIN):
         raise InvalidError(f"There is no lock provider {name!r}. Did you mean {known[near[0]]!r}?")
@@ -327,7 +330,9 @@ def table_lock(
     """
     other, limit_ms = None, wait_ms
     if settings is not None and settings.given:
-        other, limit_ms = provider_lock(storage, clock, ids, settings), lock_wait_ms(settings, wait_ms)
+        other = provider_lock(storage, clock, ids, settings)
+        if isinstance(other, WatchingLock):
+            limit_ms += other.watch_ms(wait_ms)
     wait = _Wait(storage, clock, clock.now_ms(), limit_ms, wait_ms, pending)
     with ExitStack() as stack:
         own = None

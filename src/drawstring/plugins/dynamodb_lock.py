@@ -43,9 +43,9 @@ from drawstring.base.errors import (
 )
 from drawstring.base.resources import Renewal, this_process
 from drawstring.config.keys.concurrency import LOCK_PROVIDER, LockSettings, ProviderName
+from drawstring.plugins.path_hash import address_hash
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import load_config
-from drawstring.txn.locks.path_hash import address_hash
 
 NO_TABLE: Final = "ResourceNotFoundException"
 _PREFIX: Final = "hoodie.write.lock.dynamodb."
@@ -144,6 +144,7 @@ def _reach(settings: LockSettings) -> str:
 
 
 LEASE_MS_MIN: Final = 20_000
+_WATCH_MS: Final = 5_000
 _HEARTBEATS: Final = 3
 _KEY: Final = "key"
 _OWNER: Final = "ownerName"
@@ -244,6 +245,10 @@ class DynamoDbLock:
                     ExpressionAttributeNames={name: _NAMES[name] for name in ("#k", "#v", "#o")},
                     ExpressionAttributeValues={":v": {"S": record}, ":o": {"S": self._owner}},
                 )
+
+    def watch_ms(self, wait_ms: int) -> int:
+        """Return for how long a waiter goes on: a lease, mostly as long as the wait, shows a dead holder."""
+        return _WATCH_MS if wait_ms >= LEASE_MS_MIN else 0
 
     def holder(self) -> str:
         """Describe the owner, and when it counts as dead."""

@@ -21,9 +21,9 @@ from drawstring.base.clock import Clock, Ids
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, not_installed
 from drawstring.base.resources import this_process
 from drawstring.config.keys.concurrency import LOCK_PROVIDER, LockSettings, ProviderName
+from drawstring.plugins.path_hash import address_hash
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.properties import load_config
-from drawstring.txn.locks.path_hash import address_hash
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
