@@ -20,7 +20,7 @@ def lazy_import(names: dict[str, Any], **targets: str) -> None:
         if TYPE_CHECKING:
             from drawstring.query.planner import snapshot_scan
         else:
-            import_later(globals(), snapshot_scan="drawstring.query.planner:snapshot_scan")
+            lazy_import(globals(), snapshot_scan="drawstring.query.planner:snapshot_scan")
 
     Args:
         names: the module's names.

@@ -1,6 +1,6 @@
 """Merge of the log files of a slice into its base file, with the log records in memory.
 
-log files ──> one record per key, in memory (only the keys of large log files: `large_logs`)
+log files ──> one record per key, in memory (only the keys of large log files: `large_log_scanner`)
 base file ──> batch ── rows whose log record wins out ──> yield
                                                at the end: the log records that won ──> yield
 """

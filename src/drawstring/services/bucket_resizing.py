@@ -1,6 +1,6 @@
 """Resizing of consistent hashing buckets, as part of clustering.
 
-    schedule   rings, slices ── plan (resizing_plan) ──> groups with the nodes that change
+    schedule   rings, slices ── clustering_plan ──> groups with the nodes that change
     run        rows of a group ── hash of the key ──> base files of the new buckets, named by the plan
                rings with the new nodes, at the resizing's time ──> replacecommit ──> commit markers
 
