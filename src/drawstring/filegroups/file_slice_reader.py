@@ -185,7 +185,7 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         [name for name in task.columns if name not in task.partition_values],
         task.condition,
         task.schema,
-        typed(task.partition_values, task.schema),
+        typed(task.partition_values, task.schema) if task.partition_values else {},
         task.keys,
     )
     if base.source is None:
