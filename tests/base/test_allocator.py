@@ -42,12 +42,12 @@ app.main([])
 """
 MERGE = """
 import pyarrow as pa, drawstring
-from drawstring.base.resources import keeping_no_memory
+from drawstring.base.resources import releasing_memory
 delays = []
 pa.jemalloc_set_decay_ms = delays.append
 {choose}
 for size_bytes in (1000, 5 << 30):
-    with keeping_no_memory(size_bytes):
+    with releasing_memory(size_bytes):
         delays.append("merged")
 print(delays)
 """

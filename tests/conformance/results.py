@@ -99,7 +99,7 @@ def page(found: list[Result]) -> Iterator[str]:
     same = sum(each.hudi == SAME for each in found if each.result in (DIFFERS, ACCEPTS))
     yield (
         f"\nOf the cases that differ, {same} have the same outcomes on Apache Hudi 1.2.0: the tests are newer"
-        " than it, or parts of them are not translated."
+        " than it, or parts of them\nare not translated."
     )
     yield "\n## Why cases differ\n"
     yield "| Reason | Cases |"

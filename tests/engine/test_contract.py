@@ -142,7 +142,7 @@ def test_functions_after_an_exchange_see_every_group_whole(started: Started) -> 
 
 def test_rows_know_their_engine(started: Started) -> None:
     engine, make = started
-    assert type(make(RIDES).engine) is type(engine)
+    assert isinstance(engine, type(make(RIDES).engine))
     assert make(RIDES).engine.map(abs, [-1, 2]) == [1, 2]
 
 

@@ -178,7 +178,7 @@ def test_a_compaction_of_log_files_that_fit_into_memory_sorts_them_once() -> Non
 
 def test_a_file_that_is_not_sorted_is_named(tmp_path: Path) -> None:
     table = unsorted_table(tmp_path / "t")
-    with pytest.raises(CorruptTableError, match=r"not sorted by record key.*set-layout") as refused:
+    with pytest.raises(CorruptTableError, match=r"not sorted by record key.*set-storage-layout") as refused:
         table.scan().to_arrow()
     assert refused.value.path is not None
     table.versions.set_storage_layout("default")

@@ -123,7 +123,7 @@ def test_a_key_that_was_inserted_twice_is_found_twice(options: dict[str, str]) -
 
 
 @pytest.mark.parametrize(
-    ("indexes", "options"), [({"hoodie.index.type": "RECORD_INDEX"}, {}), ({}, OF_PARTITIONS)]
+    ("index", "options"), [({"hoodie.index.type": "RECORD_INDEX"}, {}), ({}, OF_PARTITIONS)]
 )
 def test_an_index_that_has_all_places_stays_in_use(index: dict[str, str], options: dict[str, Any]) -> None:
     table = create(properties=index)
@@ -238,7 +238,7 @@ def test_an_index_that_is_not_used_says_why_and_what_to_do_wherever_it_is_shown(
     path = str(tmp_path / "t")
     shown = []
     for call in (
-        ["indexes", "show", path],
+        ["indexes", "list", path],
         ["inspect", "metadata", path],
         ["head", path, "--where", "id='k'", "--explain"],
     ):

@@ -11,6 +11,7 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import CorruptTableError
 from drawstring.model.instant import Action, Instant
 from drawstring.services.clustering import run_clustering
+from drawstring.services.table_services import service_options
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.faults import lose_completion, orphans
@@ -127,5 +128,5 @@ def test_inputs_that_were_rewritten_since_may_be_gone(version: int) -> None:
     allows_updates = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
     table.upsert(rides(*newer), options={**WITHOUT_SERVICES, **allows_updates})
     context_of(table).storage.delete([path for path in old if path.startswith("rome/")])
-    assert run_clustering(context_of(table), instant, table._calls.options("cluster", None)) is None
+    assert run_clustering(context_of(table), instant, service_options(table.config, {})) is None
     assert (held(table), table.timeline.pending(), orphans(table)) == (newer, (), [])

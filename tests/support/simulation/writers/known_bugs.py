@@ -138,7 +138,7 @@ def _checked_once(*arguments: Any) -> None:
 def _retries_unchecked() -> Iterator[None]:
     """Look for conflicts in the first attempt of a write only."""
     checks = patch.object(retry, "refuse_conflicts", _checked_once)
-    with patch.object(executor, "attempted", _attempted), checks:
+    with patch.object(executor, "run_attempts", _attempted), checks:
         yield
 
 
