@@ -508,15 +508,20 @@ class ParquetSink(KeyedFile):
 
     def _give_up(self) -> None:
         self._pending = []
-        with suppress(OSError, RuntimeError, ValueError, pa.ArrowException):
-            if self._writer is not None:
+        if self._writer is None:
+            return
+        try:
+            with suppress(OSError, RuntimeError, ValueError, pa.ArrowException):
                 self._writer.close()
+        finally:
+            self._writer.is_open = False  # otherwise its finalizer closes it again, and fails
 
     def _finish(self, entries: Mapping[str, str]) -> None:
         self._flush(everything=True)
-        writer = self._writer or self._open(self._schema.empty_table())
-        writer.add_key_value_metadata(entries)
-        writer.close()
+        if self._writer is None:
+            self._writer = self._open(self._schema.empty_table())
+        self._writer.add_key_value_metadata(entries)
+        self._writer.close()
 
     def _flush(self, *, everything: bool) -> None:
         rows = self._pending_rows
