@@ -10,7 +10,7 @@ to the module that does it. So this file is longer than others may be.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
     from drawstring.base.clock import Clock
-    from drawstring.config.keywords import with_defaults
-    from drawstring.config.options.write_options import WriteOptions, check_call, check_place, options_of
+    from drawstring.config.options.write_options import check_call, options_of
     from drawstring.config.table_config import TableConfig
     from drawstring.engine.protocol import Rows
     from drawstring.formats.arrow_dataset import ScannedDataset
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from drawstring.query.scan import Scan
     from drawstring.query.stream import Batch, FollowSpec, Limits
     from drawstring.query.table_state import table_summary, with_shown_columns
-    from drawstring.services.progress import Progress
     from drawstring.services.streams import StreamWriter, stream_options
     from drawstring.services.table_services import after_commit, service_options
     from drawstring.table_api.columns import TableColumns
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
     from drawstring.table_api.savepoints import TableSavepoints
     from drawstring.table_api.services import TableServices
     from drawstring.table_api.versions import TableVersions
-    from drawstring.timeline.store import TimelineStore
     from drawstring.timeline.timeline import Timeline
     from drawstring.write import table_writes
     from drawstring.write.executor import write
@@ -64,9 +61,6 @@ if TYPE_CHECKING:
     from drawstring.write.table_writes import MergeSource
 
     Condition: TypeAlias = str | pc.Expression | None
-    _Watch: TypeAlias = Progress | None
-    _AtOnce: TypeAlias = Callable[[TableContext, WriteOptions, _Watch], CommitResult | None]
-    _Planned: TypeAlias = Callable[[TableContext, str, WriteOptions, _Watch], CommitResult | None]
 else:
     lazy_import(
         globals(),
@@ -77,9 +71,6 @@ else:
         TableHolds="drawstring.table_api.holds:TableHolds",
         TableColumns="drawstring.table_api.columns:TableColumns",
         TableVersions="drawstring.table_api.versions:TableVersions",
-        with_defaults="drawstring.config.keywords:with_defaults",
-        check_place="drawstring.config.options.write_options:check_place",
-        WriteOptions="drawstring.config.options.write_options:WriteOptions",
         check_call="drawstring.config.options.write_options:check_call",
         options_of="drawstring.config.options.write_options:options_of",
         CommitResult="drawstring.model.result:CommitResult",
@@ -98,7 +89,6 @@ else:
         StreamWriter="drawstring.services.streams:StreamWriter",
         stream_options="drawstring.services.streams:stream_options",
         table_summary="drawstring.query.table_state:table_summary",
-        TimelineStore="drawstring.timeline.store:TimelineStore",
         table_writes="drawstring.write.table_writes",
         MergeBuilder="drawstring.write.merge:MergeBuilder",
         write="drawstring.write.executor:write",
@@ -169,7 +159,7 @@ class Table:
             >>> table.uri
             'memory://rides'
         """
-        return self._context.storage.spec.uri
+        return self._calls.uri
 
     @property
     def config(self) -> TableConfig:
@@ -182,8 +172,7 @@ class Table:
             >>> table.config.record_key_fields
             ('id',)
         """
-        with self._errors():
-            return load_config(self._context.storage)
+        return self._calls.config
 
     @property
     def timeline(self) -> Timeline:
@@ -197,7 +186,7 @@ class Table:
             1
         """
         with self._errors():
-            return TimelineStore(self._context.storage, self.config, self._context.clock).load()
+            return self._calls.timeline()
 
     @property
     def schema(self) -> pa.Schema:
@@ -960,8 +949,7 @@ class Table:
     ) -> CommitResult:
         """Run an operation on rows of the engine of the table."""
         with self._errors():
-            given = with_defaults(self._context.defaults, options)
-            check_place(given, self.uri)
+            given = self._calls.given(operation, options)
             return after_commit(write(self._context, operation, rows, options_of(operation, given), extra))
 
     def _merge(

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from drawstring.config.table_config import TableConfig
     from drawstring.query.table_state import TableFacts, facts_of
     from drawstring.services.table_services import service_options
+    from drawstring.timeline.store import TimelineStore
+    from drawstring.timeline.timeline import Timeline
     from drawstring.txn.table_context import TableContext
 else:
     lazy_import(
@@ -23,6 +25,7 @@ else:
         with_defaults="drawstring.config.keywords:with_defaults",
         with_keywords="drawstring.config.keywords:with_keywords",
         facts_of="drawstring.query.table_state:facts_of",
+        TimelineStore="drawstring.timeline.store:TimelineStore",
         service_options="drawstring.services.table_services:service_options",
     )
 
@@ -50,10 +53,19 @@ class TableCalls:
         self.errors = errors
 
     @property
+    def uri(self) -> str:
+        """The address of the table's root."""
+        return self.context.storage.spec.uri
+
+    @property
     def config(self) -> TableConfig:
         """The properties of the table, read afresh."""
         with self.errors():
             return load_config(self.context.storage)
+
+    def timeline(self) -> Timeline:
+        """Load the active timeline."""
+        return TimelineStore(self.context.storage, self.config, self.context.clock).load()
 
     def facts(self) -> TableFacts:
         """Load properties, timeline and schema of the table."""
@@ -71,5 +83,21 @@ class TableCalls:
     def given(self, verb: str, options: Options, **keywords: Any) -> dict[str, Any]:
         """Return the options of a call by their keys, and those that the table was opened with."""
         given = with_defaults(self.context.defaults, with_keywords(verb, options, keywords))
-        check_place(given, self.context.storage.spec.uri)
+        check_place(given, self.uri)
         return given
+
+
+class TableGroup:
+    """Calls on a table that are not verbs of rows, such as `table.services`.
+
+    Args:
+        calls: context, options and errors of calls on the table.
+    """
+
+    __slots__ = ("_calls",)
+
+    def __init__(self, calls: TableCalls) -> None:
+        self._calls = calls
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._calls.uri}>"

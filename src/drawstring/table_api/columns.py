@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from drawstring.base.lazy import lazy_import
-from drawstring.table_api.calls import Options
+from drawstring.table_api.calls import Options, TableGroup
 
 if TYPE_CHECKING:
     from drawstring.config.options.write_options import options_of
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from drawstring.schema import internal_schema
     from drawstring.services.alter import alter_columns
     from drawstring.services.table_services import after_commit
-    from drawstring.table_api.calls import TableCalls
     from drawstring.timeline.schema import table_comments
 else:
     lazy_import(
@@ -23,26 +22,15 @@ else:
         after_commit="drawstring.services.table_services:after_commit",
         table_comments="drawstring.timeline.schema:table_comments",
         alter_columns="drawstring.services.alter:alter_columns",
-        CommitResult="drawstring.model.result:CommitResult",
         options_of="drawstring.config.options.write_options:options_of",
         internal_schema="drawstring.schema.internal_schema",
     )
 
 
-class TableColumns:
-    """The columns of a table: changes of its schema, and comments.
+class TableColumns(TableGroup):
+    """The columns of a table: changes of its schema, and comments."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableColumns of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def add(
         self,

@@ -8,30 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from drawstring.base.lazy import lazy_import
 from drawstring.model.instant import HOLD_HOURS
+from drawstring.table_api.calls import TableGroup
 
 if TYPE_CHECKING:
     from drawstring.model.instant import Hold
     from drawstring.query import stream as holding
-    from drawstring.table_api.calls import TableCalls
     from drawstring.txn.holds import Holds
 else:
     lazy_import(globals(), Holds="drawstring.txn.holds:Holds", holding="drawstring.query.stream")
 
 
-class TableHolds:
-    """The holds of a table: names of readers whose unread commits cleaning and archiving retain.
+class TableHolds(TableGroup):
+    """The holds of a table: names of readers whose unread commits cleaning and archiving retain."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableHolds of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def add(self, name: str, position: Any = None, *, hours: float = HOLD_HOURS) -> Hold:
         """Retain the files that a reader needs from a position on.

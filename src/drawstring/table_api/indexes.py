@@ -5,37 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from drawstring.base.lazy import lazy_import
-from drawstring.table_api.calls import Options
+from drawstring.table_api.calls import Options, TableGroup
 
 if TYPE_CHECKING:
     from drawstring.model.index import TableIndex
     from drawstring.services import indexing
-    from drawstring.services import indexing as background_indexing
-    from drawstring.services import indexing as shown_indexes
-    from drawstring.table_api.calls import TableCalls
 else:
     lazy_import(
         globals(),
         indexing="drawstring.services.indexing",
-        shown_indexes="drawstring.services.indexing",
-        background_indexing="drawstring.services.indexing",
     )
 
 
-class TableIndexes:
-    """The indexes of a table, in its metadata table.
+class TableIndexes(TableGroup):
+    """The indexes of a table, in its metadata table."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableIndexes of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def create(
         self,
@@ -121,7 +106,7 @@ class TableIndexes:
             settings, others = indexing.index_settings(options)
             parsed = self._calls.options("create_index", others)
             request = indexing.IndexRequest(name, column, using, partitioned, settings)
-            return background_indexing.schedule_index(self._calls.context, parsed, request)
+            return indexing.schedule_index(self._calls.context, parsed, request)
 
     def run(self, instant: str | None = None, *, options: Options = None) -> list[TableIndex]:
         """Build the indexes that are planned, while writers go on.
@@ -146,7 +131,7 @@ class TableIndexes:
         """
         with self._calls.errors():
             parsed = self._calls.options("create_index", options)
-            return background_indexing.run_indexing(self._calls.context, parsed, instant)
+            return indexing.run_indexing(self._calls.context, parsed, instant)
 
     def drop(self, name: str, *, options: Options = None) -> None:
         """Delete an index of the metadata table.
@@ -185,4 +170,4 @@ class TableIndexes:
             ['record_index']
         """
         with self._calls.errors():
-            return shown_indexes.table_indexes(self._calls.context)
+            return indexing.table_indexes(self._calls.context)

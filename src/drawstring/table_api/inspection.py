@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from drawstring.base.lazy import lazy_import
-from drawstring.table_api.calls import Columns, Options
+from drawstring.table_api.calls import Columns, Options, TableGroup
 
 if TYPE_CHECKING:
     from drawstring.metadata.contents import shown
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from drawstring.services.lock_report import LockAudit, lock_audit, table_locks
     from drawstring.services.report.page import Report, load_report
     from drawstring.services.rollback import instant_states
-    from drawstring.table_api.calls import TableCalls
 else:
     lazy_import(
         globals(),
@@ -35,20 +34,10 @@ else:
     )
 
 
-class TableInspection:
-    """The state of a table: instants, files, metadata table and locks. No call changes the table.
+class TableInspection(TableGroup):
+    """The state of a table: instants, files, metadata table and locks. No call changes the table."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableInspection of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def instants(self, last: int | None = None) -> tuple[InstantStatus, ...]:
         """Return the instants of the active timeline, with what is known of them.

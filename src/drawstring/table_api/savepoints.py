@@ -6,39 +6,24 @@ from typing import TYPE_CHECKING
 
 from drawstring.base.lazy import lazy_import
 from drawstring.model.instant import Action
-from drawstring.table_api.calls import Options
+from drawstring.table_api.calls import Options, TableGroup
 
 if TYPE_CHECKING:
     from drawstring.model.plans import RestorePlan
     from drawstring.model.result import RestoreResult
     from drawstring.services import savepoint
-    from drawstring.services import savepoint as restore
-    from drawstring.table_api.calls import TableCalls
-    from drawstring.timeline.store import TimelineStore
 else:
     lazy_import(
         globals(),
-        TimelineStore="drawstring.timeline.store:TimelineStore",
         savepoint="drawstring.services.savepoint",
-        restore="drawstring.services.savepoint",
         RestoreResult="drawstring.model.result:RestoreResult",
     )
 
 
-class TableSavepoints:
-    """The savepoints of a table, and restoring to an instant.
+class TableSavepoints(TableGroup):
+    """The savepoints of a table, and restoring to an instant."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableSavepoints of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def create(
         self, instant: str | None = None, *, comments: str = "", user: str = "", options: Options = None
@@ -102,10 +87,8 @@ class TableSavepoints:
             True
         """
         with self._calls.errors():
-            saved = TimelineStore(
-                self._calls.context.storage, self._calls.config, self._calls.context.clock
-            ).load()
-            return [each.requested for each in saved.instants if each.action is Action.SAVEPOINT]
+            saved = self._calls.timeline().instants
+            return [each.requested for each in saved if each.action is Action.SAVEPOINT]
 
     def restore(self, instant: str, *, options: Options = None) -> RestoreResult:
         """Restore the table to its state after a write. Later changes are lost.
@@ -130,7 +113,7 @@ class TableSavepoints:
             3
         """
         with self._calls.errors():
-            done = restore.restore(self._calls.context, self._calls.options("restore", options), instant)
+            done = savepoint.restore(self._calls.context, self._calls.options("restore", options), instant)
             return done or RestoreResult(restored_to=instant)
 
     def plan_restore(self, instant: str) -> RestorePlan:
@@ -150,4 +133,4 @@ class TableSavepoints:
             ()
         """
         with self._calls.errors():
-            return restore.planned_restore(self._calls.context, instant)
+            return savepoint.planned_restore(self._calls.context, instant)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from drawstring.base.lazy import lazy_import
-from drawstring.table_api.calls import Columns, Options
+from drawstring.table_api.calls import Columns, Options, TableGroup
 from drawstring.txn.table_context import TableContext
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from drawstring.services.progress import Progress
     from drawstring.services.table_services import TaskOutcome, after_commit, run_tasks
     from drawstring.services.validation import repair
-    from drawstring.table_api.calls import TableCalls
     from drawstring.txn.locks import storage_lock as leases
 
     _Watch: TypeAlias = Progress | None
@@ -63,20 +62,10 @@ else:
     )
 
 
-class TableServices:
-    """The table services of a table: compaction, clustering, cleaning, archiving, and repairs.
+class TableServices(TableGroup):
+    """The table services of a table: compaction, clustering, cleaning, archiving, and repairs."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableServices of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def compact(
         self,
@@ -808,7 +797,7 @@ class TableServices:
             >>> table.services.wait(timeout=60)
             True
         """
-        return wait_for_background(self._calls.context.storage.spec.uri, timeout)
+        return wait_for_background(self._calls.uri, timeout)
 
     def _run(
         self,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from drawstring.base.lazy import lazy_import
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.table_api.calls import Options
+from drawstring.table_api.calls import Options, TableGroup
 
 if TYPE_CHECKING:
     from drawstring.model.result import VersionPlan, VersionResult
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from drawstring.services.progress import Progress
     from drawstring.services.table_services import check_direction
     from drawstring.services.upgrade import set_storage_layout
-    from drawstring.table_api.calls import TableCalls
 else:
     lazy_import(
         globals(),
@@ -24,20 +23,10 @@ else:
     )
 
 
-class TableVersions:
-    """The table version and the storage layout of a table.
+class TableVersions(TableGroup):
+    """The table version and the storage layout of a table."""
 
-    Args:
-        calls: context, options and errors of calls on the table.
-    """
-
-    __slots__ = ("_calls",)
-
-    def __init__(self, calls: TableCalls) -> None:
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"<TableVersions of {self._calls.context.storage.spec.uri}>"
+    __slots__ = ()
 
     def upgrade(
         self, to: int = DEFAULT_VERSION, *, progress: Progress | None = None, options: Options = None

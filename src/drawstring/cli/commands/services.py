@@ -37,7 +37,7 @@ from drawstring.cli.arguments import (
     open_table,
 )
 from drawstring.cli.output import progress_bar
-from drawstring.model.instant import Instant as instant_Instant
+from drawstring.model.instant import Instant
 from drawstring.model.plans import CleanPlan
 from drawstring.model.result import ArchiveResult, CleanResult, CommitResult, size_text
 from drawstring.services.table_services import TaskOutcome
@@ -81,7 +81,7 @@ def archive(
         output.print_line(text)
 
 
-def _show_archive(instants: list[instant_Instant], as_json: bool) -> None:
+def _show_archive(instants: list[Instant], as_json: bool) -> None:
     if as_json:
         output.print_json([{"requested": each.requested, "action": str(each.action)} for each in instants])
         return
