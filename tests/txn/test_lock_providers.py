@@ -10,8 +10,9 @@ import drawstring
 from drawstring.base.clock import SteppingClock, SystemClock, SystemIds
 from drawstring.base.errors import ConflictError, InvalidError, UnavailableError, UnsupportedError
 from drawstring.config.keys.concurrency import HUDI_CLASSES, ProviderName
+from drawstring.metadata.table import xxh64
 from drawstring.plugins.dynamodb_lock import DynamoDbLock
-from drawstring.plugins.path_hash import address_hash, xxhash64
+from drawstring.plugins.path_hash import address_hash
 from drawstring.plugins.zookeeper_lock import ZookeeperLock
 from drawstring.storage.local import LocalStorage
 from drawstring.testing import context_of
@@ -230,4 +231,4 @@ def test_addresses_are_hashed_as_hudi_hashes_them() -> None:
     long = "a-rather-long-path/that/has/more/than/thirty-two/bytes"
     assert address_hash(f"s3a://b/{long}") == address_hash(f"s3://b/{long}") == "6B714E10EB72A97E"
     assert address_hash("é") == "2D46439220E9B5D2"
-    assert xxhash64(b"", 0) == 0xEF46DB3751D8E999
+    assert xxh64(b"", 0) == 0xEF46DB3751D8E999

@@ -1,7 +1,8 @@
 """Format numbers and tables as text, and choose the log level of repeated messages.
 
 `Grid` shows objects as tables: as HTML in notebooks, as text in print. `DIGITS` has the texts of whole
-numbers as bytes to copy. `log_level_of` logs a repeated message at the debug level.
+numbers as bytes to copy. `address_without_secrets` shortens an address for a message. `log_level_of` logs
+a repeated message at the debug level.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
@@ -26,6 +28,12 @@ def counted(count: int, noun: str) -> str:
     """
     ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
     return f"{count} {noun}{ending}"
+
+
+def address_without_secrets(url: str) -> str:
+    """Return an address without user, password and query, any of which may be secret."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 _CELL_MAX: Final = 80

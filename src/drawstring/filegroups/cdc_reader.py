@@ -60,7 +60,7 @@ from drawstring.filegroups.read.log_records import merged_records
 from drawstring.filegroups.read_task import LogReading, ReadTask, nullable
 from drawstring.formats.log_files import change_rows, log_blocks
 from drawstring.formats.log_inline import BlockType
-from drawstring.keygen.texts import java_text
+from drawstring.keygen.texts import java_text, texts_of_distinct
 from drawstring.merge.record_version import Array, combined_chunks
 from drawstring.model.files import LogFile
 from drawstring.schema.evolution import conform
@@ -174,7 +174,7 @@ def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _text(values: pa.Array) -> pa.Array:
     if pc.any(pc.match_substring_regex(values, _SPECIAL)).as_py():
-        return _by_distinct(values, _quoted)
+        return texts_of_distinct(values, _quoted)
     return pc.binary_join_element_wise('"', values, '"', "")
 
 
@@ -201,17 +201,11 @@ def _decimal(values: pa.Array) -> pa.Array:
 
 
 def _binary(values: pa.Array) -> pa.Array:
-    return _by_distinct(values.cast(pa.binary()), lambda value: f'"{base64.b64encode(value).decode()}"')
+    return texts_of_distinct(values.cast(pa.binary()), lambda value: f'"{base64.b64encode(value).decode()}"')
 
 
 def _null_texts(values: pa.Array) -> pa.Array:
     return pa.nulls(len(values), pa.string())
-
-
-def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
-    encoded = pc.dictionary_encode(values)
-    texts = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
-    return texts.take(encoded.indices)
 
 
 _TEXTS: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]], ...]] = (

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.text_format import address_without_secrets
 from drawstring.formats.avro.container import DAMAGE
 from drawstring.formats.avro.decoder import RowDecoder, Spans
 from drawstring.ingestion.file_sources import ParsedRecords, concat_rows
@@ -110,7 +111,7 @@ def _error_hint(asked: str, answered: str) -> str:
     if _server(asked) == _server(answered):
         return "Check it."
     return (
-        f"It redirects to {_address_without_secrets(answered)}, another server, which does not get the"
+        f"It redirects to {address_without_secrets(answered)}, another server, which does not get the"
         " credentials. If that is"
         " the right one, give its address."
     )
@@ -119,12 +120,6 @@ def _error_hint(asked: str, answered: str) -> str:
 def _server(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.rpartition("@")[2]
-
-
-def _address_without_secrets(url: str) -> str:
-    """Return an address without what may be secret: user, password and query."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _with_credentials(url: str) -> tuple[str, dict[str, str]]:

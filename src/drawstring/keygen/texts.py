@@ -60,7 +60,7 @@ def java_text(values: pa.Array, column: str) -> pa.Array:
         return _floats(values, _single if pt.is_float32(kind) else _double)
     for matches, text in _TEXTS:
         if matches(kind):
-            return _by_distinct(values, text)
+            return texts_of_distinct(values, text)
     raise InvalidError(
         f"Column {column} of type {kind} cannot be part of a record key or partition path."
         " Choose another column."
@@ -129,7 +129,8 @@ def map_distinct(texts: pa.Array, function: Callable[[str], str]) -> pa.Array:
     return texts if mapped == distinct else pa.array(mapped, pa.string()).take(encoded.indices)
 
 
-def _by_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
+def texts_of_distinct(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
+    """Return the text of each value; the function runs once for each distinct value, and null stays null."""
     encoded = pc.dictionary_encode(values)
     texts = pa.array([text(value) for value in encoded.dictionary.to_pylist()], pa.string())
     return texts.take(encoded.indices)
@@ -145,7 +146,7 @@ def _floats(values: pa.Array, text: Callable[[Any], str]) -> pa.Array:
     if pc.all(is_plain).as_py():
         return texts
     others = pc.invert(is_plain)
-    return pc.replace_with_mask(texts, others, _by_distinct(values.filter(others), text))
+    return pc.replace_with_mask(texts, others, texts_of_distinct(values.filter(others), text))
 
 
 def _decimal(value: Decimal) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.sizing import MIB
-from drawstring.config.options.option import Kind, Option
+from drawstring.config.options.option import Kind, Option, class_names
 from drawstring.model.plans import CleanPolicy
 
 _MIN: Final = 20
@@ -388,10 +388,6 @@ def simple_class_name(name: str | None) -> str:
     return (name or "").rpartition(".")[2]
 
 
-def _classes(package: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{prefix}{name}" for name in names for prefix in (package, ""))
-
-
 _CLUSTERING_FIELD_PREFIX: Final = "clustering_"
 _ONE: Final = "hoodie.clustering.plan.strategy."
 
@@ -439,7 +435,7 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
         "Which file groups a clustering rewrites: small ones of a partition together; each one separately;"
         " small base files by copying (StreamCopy); or the buckets of a consistent hashing index. By default"
         " the strategy that fits the table.",
-        choices=_classes(_PLANS, _STRATEGIES),
+        choices=class_names(_PLANS, _STRATEGIES),
         field="clustering_plan_strategy",
     ),
     Option(
@@ -582,7 +578,7 @@ CLUSTERING_OPTIONS: Final[tuple[Option, ...]] = (
         "hoodie.clustering.updates.strategy",
         "Whether writes to file groups in a pending clustering are rejected or allowed. With a consistent"
         " hashing index they are by default allowed and go to both the old and the new file group.",
-        choices=_classes(_UPDATES, _UPDATE_STRATEGIES),
+        choices=class_names(_UPDATES, _UPDATE_STRATEGIES),
         field="clustering_updates_strategy",
     ),
     Option(

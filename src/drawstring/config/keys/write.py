@@ -7,7 +7,6 @@ and the bootstrap, which turns a folder of Parquet files into a table.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -31,7 +30,7 @@ from drawstring.config.keys.services import (
 )
 from drawstring.config.keys.sizing import SIZING_OPTIONS
 from drawstring.config.merge_config import DELETE_FIELD, DELETE_MARKER, MERGE_PROPERTY_PREFIX
-from drawstring.config.options.option import Kind, Option
+from drawstring.config.options.option import Kind, Option, class_names
 from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS
@@ -221,10 +220,6 @@ class Bootstrap:
         return mode if matches else mode.other
 
 
-def _classes(package: str, names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(f"{prefix}{name}" for name in names for prefix in (package, ""))
-
-
 BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
     Option(BASE_PATH, "Folder of Parquet files that the bootstrap operation reads.", field="source"),
     Option(
@@ -232,7 +227,7 @@ BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
         "Hudi's class that selects the bootstrap mode: leave the rows in the source files, copy them into the"
         " table, or decide by folder.",
         default=f"{_SELECTORS}MetadataOnlyBootstrapModeSelector",
-        choices=_classes(_SELECTORS, _MODES),
+        choices=class_names(_SELECTORS, _MODES),
         field="selector",
     ),
     Option(
@@ -253,7 +248,7 @@ BOOTSTRAP_OPTIONS: Final[tuple[Option, ...]] = (
         "hoodie.bootstrap.partitionpath.translator.class",
         "Hudi's class that translates folder names to partition paths, unchanged or decoded; by default the"
         " one that fits the table's URL-encoding.",
-        choices=_classes(_TRANSLATORS, ("IdentityBootstrapPartitionPathTranslator", _DECODED)),
+        choices=class_names(_TRANSLATORS, ("IdentityBootstrapPartitionPathTranslator", _DECODED)),
         field="translator",
     ),
     Option(

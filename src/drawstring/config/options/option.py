@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -180,3 +180,8 @@ _PARSERS: Final[Mapping[Kind, Callable[[Option, str, str], Value]]] = {
     Kind.FRACTION: _fraction,
     Kind.LIST: _list,
 }
+
+
+def class_names(package: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names that an option accepts for classes of Hudi: each with its package, and alone."""
+    return tuple(f"{prefix}{name}" for name in names for prefix in (package, ""))

@@ -27,6 +27,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit, urlunsplit
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
+from drawstring.base.text_format import address_without_secrets
 from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     SYNCED,
@@ -119,7 +120,8 @@ class JsonService:
         target = error.headers.get("Location")
         if error.code in _REDIRECTS and target:
             return InvalidError(
-                f"{self._name} redirects {method} {url} to {_plain(urljoin(url, target))}, which is not"
+                f"{self._name} redirects {method} {url} to {address_without_secrets(urljoin(url, target))},"
+                " which is not"
                 " followed since it would get the credentials. If it is the right one, give that address."
             )
         passes = error.code == _TOO_MANY or error.code >= _HTTP_SERVER_ERROR
@@ -147,12 +149,6 @@ def _start(answer: IO[bytes]) -> str:
         return answer.read()[:_SHOWN].decode(errors="replace")
     except (OSError, HTTPException):
         return ""
-
-
-def _plain(url: str) -> str:
-    """Return an address without what may be secret: user, password and query."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 PREFIX: Final = "polaris+"
