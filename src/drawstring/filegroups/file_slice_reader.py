@@ -46,12 +46,11 @@ from drawstring.filegroups.sorted_merge import (
     small_log_records,
     sorted_by_key,
 )
-from drawstring.formats.data_file import Selection, read_base
-from drawstring.formats.predicate_bounds import typed
+from drawstring.formats.data_file import Selection
 from drawstring.merge.record_merger import merger_of
 from drawstring.model.files import FileSlice
 from drawstring.schema.evolution import conform
-from drawstring.schema.fields import RECORD_KEY
+from drawstring.schema.fields import RECORD_KEY, constants_of
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 from drawstring.timeline.change_detection import since
@@ -185,16 +184,11 @@ def _read_base(storage: Storage, task: ReadTask) -> Iterator[pa.RecordBatch]:
         [name for name in task.columns if name not in task.partition_values],
         task.condition,
         task.schema,
-        typed(task.partition_values, task.schema) if task.partition_values else {},
+        constants_of(task.partition_values, task.schema),
         task.keys,
     )
-    if base.source is None:
-        batches = read_base(storage, base.status.path, selection)
-    else:
-        batches = base_rows_of(storage, base, selection, task.schema, task.config)
-    for batch in batches:
-        whole = with_values(batch, task.partition_values, output) if task.partition_values else batch
-        yield conform(whole, output)
+    for batch in base_rows_of(storage, base, selection, task.schema, task.config):
+        yield conform(with_values(batch, task.partition_values, output), output)
 
 
 def merge_base_rows(

@@ -46,11 +46,10 @@ from drawstring.filegroups.read.log_records import LogRecords
 from drawstring.filegroups.read_task import ReadTask, nullable
 from drawstring.formats.filter import bound_columns, matching_numbers
 from drawstring.formats.parquet.staged import StagedFile, staged
-from drawstring.formats.predicate_bounds import typed
 from drawstring.merge.record_version import Array, ordering_columns, ordering_of, stored_ordering_fields
 from drawstring.model.files import PARQUET, file_extension
 from drawstring.schema.evolution import conform
-from drawstring.schema.fields import type_at
+from drawstring.schema.fields import constants_of, type_at
 from drawstring.storage import open_spec
 
 _FEW_MATCHES: Final = 16
@@ -317,7 +316,7 @@ def staged_rows(
     assert base is not None
     bound = pa.schema([]) if task.where is None else bound_columns(task.where, task.schema)
     is_left = np.ones(len(log.versions.keys), dtype=bool)
-    constants = None if task.where is None else typed(task.partition_values, task.schema)
+    constants = None if task.where is None else constants_of(task.partition_values, task.schema)
     with staged(open_spec(task.storage), base.status.path, task.schema, constants) as file:
         # Without the keys that are asked for, the file has no row that matches, nor one to merge.
         if task.base_keys is None or file.may_hold_any(task.base_keys):

@@ -42,7 +42,6 @@ from drawstring.formats.parquet import (
     read_parquet,
     stored_summary,
 )
-from drawstring.formats.parquet import SharedEncodings as parquet_SharedEncodings
 from drawstring.formats.parquet.reader import in_table_units
 from drawstring.formats.parquet.statistics import RowSummaries
 from drawstring.formats.parquet.writer import KeyedFile, SharedEncodings
@@ -246,13 +245,6 @@ def with_types(stored: pa.Schema, types: pa.Schema) -> pa.Schema:
     )
 
 
-def _unsupported(extension: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"Base files {extension or 'without an extension'} are not supported, only Parquet, ORC, HFile and"
-        " Lance. Read the table with Apache Hudi."
-    )
-
-
 _COMPRESSION_GUESS: Final = 0.5
 _HEAD_BYTES_MAX: Final = 4 << 10
 """Bytes of a file in which there need not be rows."""
@@ -375,7 +367,7 @@ class FileSink(Protocol):
     def summarize(self, columns: Sequence[str]) -> None:
         """Have the summaries of some columns made, before any rows are written."""
 
-    def share(self, encodings: parquet_SharedEncodings) -> None:
+    def share(self, encodings: SharedEncodings) -> None:
         """Choose the encodings together with other files, before any rows are written."""
 
     def add_entries(self, entries: Mapping[str, str]) -> None:

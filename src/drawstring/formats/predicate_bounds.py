@@ -33,7 +33,7 @@ from pyarrow import fs
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError
-from drawstring.schema.fields import field_path, leaf_type
+from drawstring.schema.fields import constants_of, field_path, leaf_type
 
 
 def partitions_that_match(
@@ -51,7 +51,7 @@ def partitions_that_match(
     Raises:
         InvalidError: the predicate fails on the values of a partition.
     """
-    guarantees = [guarantee(typed(values, schema)) for values in partitions]
+    guarantees = [guarantee(constants_of(values, schema)) for values in partitions]
     try:
         return ranges_that_match(where, schema, guarantees)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -75,20 +75,6 @@ def ranges_that_match(where: pc.Expression, schema: pa.Schema, ranges: Sequence[
     dataset = ds.FileSystemDataset(fragments, schema, files, nowhere)
     matching = {fragment.path for fragment in dataset.get_fragments(filter=where)}
     return [str(number) in matching for number in range(len(ranges))]
-
-
-def typed(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
-    """Return values as scalars of their columns' types; columns that the schema lacks are omitted.
-
-    Args:
-        values: Python value by column.
-        schema: the table's columns.
-    """
-    return {
-        name: pa.scalar(value, schema.field(name).type)
-        for name, value in values.items()
-        if name in schema.names
-    }
 
 
 def guarantee(constants: Mapping[str, pa.Scalar]) -> pc.Expression:

@@ -55,7 +55,6 @@ from drawstring.base.resources import BUCKETS_MAX
 from drawstring.config.keys.index import EXPRESSIONS
 from drawstring.index.existing_writes import ExistingWrites, bucket_of, has_bucket
 from drawstring.index.protocol import HashingIndex, Location
-from drawstring.merge.record_version import Array as order_Array
 from drawstring.model.files import FileSlice, file_id_of
 from drawstring.storage.protocol import Storage, folders_above
 
@@ -380,7 +379,7 @@ class BucketIndex(HashingIndex):
             self._check(slices[-1])
         return next((each for each in slices if each.file_id[:8] == location.value), None)
 
-    def owns_keys(self, file_slice: FileSlice, keys: pa.Array) -> order_Array:
+    def owns_keys(self, file_slice: FileSlice, keys: pa.Array) -> Array:
         """Return which keys are in the bucket of a slice."""
         numbers = bucket_numbers(keys, self.counts.of(file_slice.partition), self.hash_fields)
         return np.asarray(numbers == bucket_of(file_slice.file_id))
@@ -454,7 +453,7 @@ def bucket_numbers(
     return np.asarray((hashes & np.uint32(0x7FFFFFFF)) % bucket_count, np.int64)
 
 
-def _hashes(keys: pa.Array, hash_fields: Sequence[str]) -> order_Array:
+def _hashes(keys: pa.Array, hash_fields: Sequence[str]) -> Array:
     """Return the hash of every record key, whatever its form."""
     hashes = string_hash(keys).view(np.uint32) + np.uint32(31)
     rows = np.flatnonzero(is_compound(keys))

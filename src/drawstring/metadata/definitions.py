@@ -13,7 +13,6 @@ from drawstring.formats.metadata.index_definitions import (
     decode_definitions,
     encode_definitions,
 )
-from drawstring.metadata.column_ranges import COLUMN_STATS
 from drawstring.metadata.table import RECORD_INDEX
 from drawstring.storage.protocol import Storage
 
@@ -140,15 +139,3 @@ def undefine(storage: Storage, partitions: Collection[str]) -> None:
     left = {name: each for name, each in known.items() if name not in partitions}
     if left != known:
         storage.put(INDEX_DEFINITIONS, encode_definitions(left))
-
-
-def summarized_columns(storage: Storage, config: TableConfig) -> tuple[str, ...]:
-    """Return the columns of which a table has statistics in its metadata table.
-
-    Args:
-        storage: the table's files.
-        config: its settings.
-    """
-    if COLUMN_STATS not in config.metadata_partitions:
-        return ()
-    return tuple(definitions(storage).get(COLUMN_STATS, {}).get("sourceFields") or ())

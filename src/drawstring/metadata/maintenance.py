@@ -40,13 +40,13 @@ from drawstring.metadata.compaction import (
     is_log_compaction_due,
     warn_of_waiting,
 )
-from drawstring.metadata.definitions import undefine
+from drawstring.metadata.definitions import definitions, undefine
 from drawstring.metadata.partitions.bloom_filters import BloomFilterMaintainer
 from drawstring.metadata.partitions.column_stats import (
     ColumnStatsMaintainer,
+    IndexedColumns,
     PartitionStatsMaintainer,
     add_to_definition,
-    added_columns,
     listed_columns,
 )
 from drawstring.metadata.partitions.expression_index import PREFIX as EXPRESSION_PREFIX
@@ -72,8 +72,11 @@ from drawstring.model.commit import CommitMetadata, WriterFacts
 from drawstring.model.files import join_path, parse_data_file
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.plans import IndexPlan
+from drawstring.schema.avro import avro_to_arrow
+from drawstring.schema.fields import without_meta
 from drawstring.storage.protocol import Storage, Subfolder
 from drawstring.timeline.properties import load_config, save_properties
+from drawstring.timeline.schema import table_schema
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 
@@ -269,7 +272,7 @@ class MetadataMaintainer:
                 self._roll_back(instant, content)
             if instant.action is Action.ROLLBACK or change is None:
                 return ()
-            added = added_columns(change) if COLUMN_STATS in kept else ()
+            added = _added_columns(change)
             maintainers = with_columns(maintainers_of(kept), added).values()
             changes = (each for maintainer in maintainers for each in maintainer.changes(change))
             done = self._writer.commit(instant, content, changes, encoded if kept == [FILES] else None)
@@ -553,3 +556,34 @@ class MetadataMaintainer:
         self._register(kept, building)
         for partition in others:
             self.storage.delete_tree(join_path(METADATA_FOLDER, partition))
+
+
+def summarized_columns(storage: Storage, config: TableConfig) -> tuple[str, ...]:
+    """Return the columns of which a table has statistics in its metadata table.
+
+    Args:
+        storage: the table's files.
+        config: its settings.
+    """
+    if COLUMN_STATS not in config.metadata_partitions:
+        return ()
+    return tuple(definitions(storage).get(COLUMN_STATS, {}).get("sourceFields") or ())
+
+
+def _added_columns(change: TableChange) -> tuple[str, ...]:
+    """Return the columns that an instant adds to the table, and that the index of the first columns gets.
+
+    Args:
+        change: what the instant changes.
+    """
+    commit, config = change.commit, change.config
+    if commit is None or not commit.schema_json or COLUMN_STATS not in config.metadata_partitions:
+        return ()
+    known = {*(definitions(change.storage).get(COLUMN_STATS, {}).get("sourceFields") or ())}
+    wanted = IndexedColumns().among(without_meta(avro_to_arrow(commit.schema_json)), config)
+    if not known or known.issuperset(wanted):
+        return ()
+    before = table_schema(change.storage, change.store, change.timeline, config)
+    if not known.issuperset(IndexedColumns().among(before, config)):
+        return ()
+    return tuple(name for name in wanted if name not in known and name not in before.names)

@@ -54,7 +54,7 @@ from drawstring.config.table_config import MergeMode, TableConfig
 from drawstring.expressions.predicate import DerivedColumn, with_derived_column
 from drawstring.formats.bloom import may_have_any
 from drawstring.formats.filter import where_leaves
-from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan, typed
+from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan
 from drawstring.merge.record_merger import merger_of, takes_partial_blocks
 from drawstring.metadata.column_ranges import (
     COLUMN_STATS,
@@ -82,7 +82,7 @@ from drawstring.metadata.table import (
 )
 from drawstring.model.files import FileStatus
 from drawstring.query.partition_pruning import Candidate, CandidateColumns, Partition, key_values
-from drawstring.schema.fields import leaf_type
+from drawstring.schema.fields import constants_of, leaf_type
 from drawstring.schema.timestamp_units import has_millis
 from drawstring.storage.protocol import Storage
 
@@ -583,7 +583,7 @@ def _value_of(axis: Axis, partition: Partition, schema: pa.Schema) -> tuple[int,
     """Return the region of a partition's value and whether it is null; None if the path has no value."""
     if axis.name not in partition.values or axis.name not in schema.names:
         return None
-    (value,) = typed({axis.name: partition.values[axis.name]}, schema).values()
+    (value,) = constants_of({axis.name: partition.values[axis.name]}, schema).values()
     if not value.is_valid:
         return 1, 0, True
     place = int(axis.places(pa.array([value]))[0])

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -220,3 +220,17 @@ def type_named(name: str) -> pa.DataType:
             " columns of nested types are added in Python (Table.columns.add) or SQL."
         )
     return _NAMES[text]
+
+
+def constants_of(values: Mapping[str, Any], schema: pa.Schema) -> dict[str, pa.Scalar]:
+    """Return values as scalars of their columns' types; columns that the schema lacks are omitted.
+
+    Args:
+        values: Python value by column.
+        schema: the table's columns.
+    """
+    return {
+        name: pa.scalar(value, schema.field(name).type)
+        for name, value in values.items()
+        if name in schema.names
+    }

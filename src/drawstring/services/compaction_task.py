@@ -53,7 +53,7 @@ from drawstring.formats.parquet.row_group_copy import (
 from drawstring.formats.parquet.writer import entries_of, table_of
 from drawstring.index.factory import bloom_rate
 from drawstring.merge.record_version import Array, combined_chunks
-from drawstring.metadata.definitions import summarized_columns
+from drawstring.metadata.maintenance import summarized_columns
 from drawstring.model.commit import WriteStat
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, TaskContext, join_path
 from drawstring.model.plans import CompactionOperation

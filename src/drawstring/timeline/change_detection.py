@@ -21,7 +21,6 @@ from drawstring.base.clock import SystemClock
 from drawstring.base.errors import (
     ConflictError,
     FilesCleanedError,
-    LostRaceError,
     MissingFileError,
     UnavailableError,
 )
@@ -118,31 +117,6 @@ def since(spec: StorageSpec, timeline_digest: str | None) -> Iterator[None]:
         if not (has_changed(storage, timeline_digest) or _may_be_late(storage, error.path or "")):
             raise
         raise files_cleaned(error).at(table=spec.uri) from error
-
-
-@contextmanager
-def lost_to_archiving(store: TimelineStore, folder: str) -> Iterator[None]:
-    """Tell timeline files that an archiver is taking away without the table lock from files that are lost.
-
-    An archiver deletes what it has archived without the lock, and perhaps much later if it stood still.
-
-    Args:
-        store: of the timeline; the caller holds the table lock.
-        folder: of the timeline.
-
-    Raises:
-        LostRaceError: the instant of a missing file has left the timeline.
-    """
-    try:
-        yield
-    except MissingFileError as error:
-        is_instant = error.path is not None and error.path.rpartition("/")[0] == folder
-        if not is_instant or any(each.requested == error.instant for each in store.load().instants):
-            raise
-        raise LostRaceError(
-            f"Another process archived {error.instant} while it was read. Nothing was committed. Try again.",
-            instant=error.instant,
-        ) from error
 
 
 def files_cleaned(error: MissingFileError) -> FilesCleanedError:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from drawstring.base.errors import ConflictError, DrawstringError
+from drawstring.base.errors import ConflictError, DrawstringError, LostRaceError, MissingFileError
 from drawstring.config.keys.concurrency import (
     DEFAULT_FAILED_WRITES,
     FailedWrites,
@@ -37,7 +37,6 @@ from drawstring.metadata.maintenance import MetadataMaintainer
 from drawstring.model.commit import CommitMetadata, WriteStat
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.storage.protocol import Storage
-from drawstring.timeline.change_detection import lost_to_archiving
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.schema import put_versions
@@ -224,6 +223,31 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
         locked = _locked_table(context, config, lock)
         with lost_to_archiving(locked.store, config.timeline_folder):
             yield locked
+
+
+@contextmanager
+def lost_to_archiving(store: TimelineStore, folder: str) -> Iterator[None]:
+    """Tell timeline files that an archiver is taking away without the table lock from files that are lost.
+
+    An archiver deletes what it has archived without the lock, and perhaps much later if it stood still.
+
+    Args:
+        store: of the timeline; the caller holds the table lock.
+        folder: of the timeline.
+
+    Raises:
+        LostRaceError: the instant of a missing file has left the timeline.
+    """
+    try:
+        yield
+    except MissingFileError as error:
+        is_instant = error.path is not None and error.path.rpartition("/")[0] == folder
+        if not is_instant or any(each.requested == error.instant for each in store.load().instants):
+            raise
+        raise LostRaceError(
+            f"Another process archived {error.instant} while it was read. Nothing was committed. Try again.",
+            instant=error.instant,
+        ) from error
 
 
 def _chosen(context: TableContext, locking: LockSettings) -> TableContext:

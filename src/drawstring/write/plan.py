@@ -30,8 +30,7 @@ from drawstring.filegroups.sorted_merge import is_key_order
 from drawstring.index.factory import bloom_rate, check_non_blocking, choose_index, log_index_cliques
 from drawstring.index.protocol import DualWrite, Index
 from drawstring.merge.record_merger import takes_partial_blocks
-from drawstring.metadata.column_ranges import COLUMN_STATS
-from drawstring.metadata.definitions import summarized_columns
+from drawstring.metadata.maintenance import summarized_columns
 from drawstring.model.commit import WriteOperation, WriteStat
 from drawstring.model.instant import Action
 from drawstring.schema.avro import (
@@ -54,7 +53,6 @@ from drawstring.schema.fields import (
     without_meta,
 )
 from drawstring.schema.internal_schema import evolved_history
-from drawstring.storage.protocol import Storage
 from drawstring.timeline.schema import check_timeline, table_schema_json, with_history
 from drawstring.write.bulk_insert import Arrangement, arrangement
 from drawstring.write.facts import WriteFacts, key_config
@@ -232,7 +230,7 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
             clique_files=log_index_cliques(options.log_index, options.log_index_clique_files, config),
             partial=_partial(options, incoming, schema, config, index),
             finds_positions=_finds_positions(options, config, index),
-            summarized=_summarized(facts.locked.context.storage, config),
+            summarized=summarized_columns(facts.locked.context.storage, config),
         ),
         index=index,
         prepare=Prepare(key_config(facts, options, key_schema), written, key_schema, index),
@@ -246,10 +244,6 @@ def plan_write(facts: WriteFacts, incoming: pa.Schema, verb: Verb, options: Writ
 def _check(config: TableConfig, options: WriteOptions) -> None:
     check_against(options, config)
     check_installed(config)
-
-
-def _summarized(storage: Storage, config: TableConfig) -> tuple[str, ...]:
-    return summarized_columns(storage, config) if COLUMN_STATS in config.metadata_partitions else ()
 
 
 def _finds_positions(options: WriteOptions, config: TableConfig, index: Index) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table_config import TableConfig
@@ -14,8 +12,6 @@ from drawstring.model.result import CommitResult
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.table_context import TableContext
-
-_log: Final = logging.getLogger("drawstring")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,9 @@ from drawstring.base.errors import CorruptTableError
 from drawstring.config.table_config import TableConfig
 from drawstring.formats.data_file import Selection, base_schema, read_base
 from drawstring.formats.filter import bound_columns, keep_rows, where_columns, with_table_types
-from drawstring.formats.predicate_bounds import typed
 from drawstring.keygen.partition_path import path_values
 from drawstring.model.files import BaseFile
-from drawstring.schema.fields import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS, constants_of
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
 
@@ -83,7 +82,7 @@ class _Stitched:
         values = self._folder_values(source, name, needed)
         stored = [each for each in needed if each not in values]
         own = [each for each in stored if each not in META_COLUMNS]
-        constants = {**self.selection.constants, **typed(values, self.types)}
+        constants = {**self.selection.constants, **constants_of(values, self.types)}
         selection = replace(self.selection, constants=constants, keys=None)
         if not own:
             batches = read_base(self.storage, self.base.status.path, selection)

@@ -101,7 +101,6 @@ from drawstring.metadata.table import (
 from drawstring.model.commit import ColumnSummary, CommitMetadata, WriteOperation, bounds_of, merged
 from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, join_path, parse_data_file
 from drawstring.model.plans import CleanMetadata
-from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import (
     COMMIT_TIME,
@@ -110,7 +109,6 @@ from drawstring.schema.fields import (
     RECORD_KEY,
     leaf_type,
     top_level,
-    without_meta,
 )
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage, StorageSpec
@@ -353,25 +351,6 @@ class IndexedColumns:
         chosen = [each for each in known if is_indexable(schema, each, is_v2=is_v2)]
         meta = INDEXED_META if config.populate_meta_fields else ()
         return (*meta, *(chosen if given else chosen[: self.count_max]))
-
-
-def added_columns(change: TableChange) -> tuple[str, ...]:
-    """Return the columns that an instant adds to the table, and that the index of the first columns gets.
-
-    Args:
-        change: what the instant changes.
-    """
-    commit, config = change.commit, change.config
-    if commit is None or not commit.schema_json or COLUMN_STATS not in config.metadata_partitions:
-        return ()
-    known = {*(definitions(change.storage).get(COLUMN_STATS, {}).get("sourceFields") or ())}
-    wanted = IndexedColumns().among(without_meta(avro_to_arrow(commit.schema_json)), config)
-    if not known or known.issuperset(wanted):
-        return ()
-    before = table_schema(change.storage, change.store, change.timeline, config)
-    if not known.issuperset(IndexedColumns().among(before, config)):
-        return ()
-    return tuple(name for name in wanted if name not in known and name not in before.names)
 
 
 def listed_columns(facts: TableFacts, asked: IndexedColumns) -> IndexedColumns | None:

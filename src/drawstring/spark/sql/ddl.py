@@ -49,7 +49,6 @@ from drawstring.filegroups.base_file_writer import (
     rewrite_partition_metadata,
 )
 from drawstring.filegroups.file_system_view import storage_listing
-from drawstring.formats.predicate_bounds import typed
 from drawstring.keygen.key_generator import KeyGenerator
 from drawstring.keygen.partition_path import path_values, split_path
 from drawstring.keygen.texts import is_moment
@@ -58,6 +57,7 @@ from drawstring.model.commit import WriteOperation
 from drawstring.model.index import TableIndex
 from drawstring.model.instant import Action
 from drawstring.query.table_state import TableFacts
+from drawstring.schema.fields import constants_of
 from drawstring.schema.internal_schema import ChangeKind, ColumnChange, changed, commented, replacement
 from drawstring.services.alter import alter_columns, check_names, rename
 from drawstring.services.indexing import index_settings
@@ -498,7 +498,7 @@ def _naming(facts: TableFacts) -> TableConfig:
 def _texts_of(facts: TableFacts) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the stored partitions, with the texts of their values by column."""
     for path in storage_listing(facts.storage).partitions():
-        values = typed(path_values(path, facts.config, facts.schema), facts.schema)
+        values = constants_of(path_values(path, facts.config, facts.schema), facts.schema)
         fields = facts.config.partition_fields
         yield path, {name: text_of(values[name]) if name in values else None for name in fields}
 
@@ -561,7 +561,7 @@ def _has_values(facts: TableFacts, path: str, wanted: Mapping[str, str | None], 
     plain = path.replace("/", "-") if config.has_slashed_dates else path
     texts = split_path(plain, fields, hive_style=config.hive_style, url_encode=config.url_encode)
     named = dict(zip(fields, texts or (), strict=False))
-    values = typed(path_values(path, config, schema), schema) if wanted else {}
+    values = constants_of(path_values(path, config, schema), schema) if wanted else {}
     return all(
         (name in named and named[name] == text)
         or (text is not None and name in values and _is_value(text, values[name], timezone))

@@ -46,10 +46,9 @@ from drawstring.expressions.evaluation import evaluated
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.filegroups.write.changes import ACTION, RowAction
 from drawstring.formats.filter import where_columns
-from drawstring.formats.predicate_bounds import typed
 from drawstring.query.replanning import Task
 from drawstring.query.scan import Scan
-from drawstring.schema.fields import META_COLUMNS
+from drawstring.schema.fields import META_COLUMNS, constants_of
 from drawstring.services.table_services import after_commit
 from drawstring.spark.engine import SparkRows
 from drawstring.spark.jvm import java, refresh
@@ -284,7 +283,7 @@ def dropped(table: StatementTable, where: Sequence[Mapping[str, Any]]) -> list[s
         return None
     schema, fields = tasks[0].schema, tasks[0].config.partition_fields
     condition = conditions(where, schema)
-    values = {task.file_slice.partition: typed(task.partition_values, schema) for task in tasks}
+    values = {task.file_slice.partition: constants_of(task.partition_values, schema) for task in tasks}
     names = [] if condition is None else where_columns(condition, schema)
     if not set(names) <= set(fields) or not names:
         return None
