@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.keys.idle import idle_options
 from drawstring.config.keys.ingest import INGEST_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
+from drawstring.config.keys.without_effect import options_without_effect
 from drawstring.config.merge_config import MergeMode
 from drawstring.config.options.option import text_of
 from drawstring.config.options.read_options import table_options
@@ -222,11 +222,11 @@ def test_each_option_of_hudi_has_one_state() -> None:
     acting = {key for option in ALL_OPTIONS if option not in CHECKED_OPTIONS for key in option.keys}
     refused = {key for option in CHECKED_OPTIONS for key in option.keys}
     only_ingesting = {key for option in INGEST_OPTIONS for key in option.keys} - refused
-    states = (acting | only_ingesting, refused, set(idle_options()))
+    states = (acting | only_ingesting, refused, set(options_without_effect()))
     keys = {key for option in hudi_options() for key in option.keys}
     assert len(keys) > 1000
     assert {key: sum(key in state for state in states) for key in keys} == dict.fromkeys(keys, 1)
-    assert not any(key.endswith((".", "*")) for key in idle_options())
+    assert not any(key.endswith((".", "*")) for key in options_without_effect())
 
 
 def test_hudis_default_of_each_option_is_taken() -> None:
@@ -266,7 +266,7 @@ def test_no_option_that_deletes_or_keeps_is_without_effect(word: str) -> None:
         "hoodie.datasource.meta.sync.glue.skip_table_archive",
         "hoodie.datasource.read.table.valued.function.timeline.relation.archived",
     }  # fmt: skip
-    assert {key for key in idle_options() if word in key} <= harmless
+    assert {key for key in options_without_effect() if word in key} <= harmless
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_a_slip_in_a_key_is_no_tuning_option(slip: str, meant: str) -> None:
 
 def test_keys_of_hudi_that_are_left_aside_are_no_slips_of_each_other() -> None:
     WriteOptions.parse(
-        dict.fromkeys(idle_options(), "1")
+        dict.fromkeys(options_without_effect(), "1")
         | {"hoodie.write.lock.provider": "own", "drawstring.options.unknown": "error"}
     )
 
@@ -464,7 +464,7 @@ def test_properties_of_a_table_are_no_place_for_options_of_a_write(key: str, tex
 def test_every_key_means_one_thing() -> None:
     keys = [key for option in ALL_OPTIONS for key in option.keys]
     assert len(keys) == len(set(keys)) == len(OPTION_OF_KEY)
-    assert not set(keys) & set(idle_options())
+    assert not set(keys) & set(options_without_effect())
     assert all(key == key.lower() for key in keys)
 
 

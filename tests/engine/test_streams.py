@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from drawstring.base.resources import at_once
+from drawstring.base.resources import map_in_threads
 from drawstring.engine.local import BATCHES_AHEAD_MAX, SOURCES_AHEAD, stream
 
 THREADS = (1, 2, 5)
@@ -93,8 +93,8 @@ def test_results_of_tasks_come_in_the_order_of_their_items(threads: int) -> None
             together.wait(timeout=60)
         return item * 2
 
-    assert at_once(task, range(9), threads) == [item * 2 for item in range(9)]
-    assert at_once(task, [], threads) == []
+    assert map_in_threads(task, range(9), threads) == [item * 2 for item in range(9)]
+    assert map_in_threads(task, [], threads) == []
 
 
 @pytest.mark.parametrize("threads", THREADS)
@@ -108,5 +108,5 @@ def test_of_tasks_that_fail_the_first_one_tells_and_no_more_are_begun(threads: i
         return item
 
     with pytest.raises(ValueError, match="3"):
-        at_once(task, range(1000), threads)
+        map_in_threads(task, range(1000), threads)
     assert len(begun) <= 3 + threads

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from drawstring.base.errors import ConflictError
-from drawstring.base.resources import at_once
+from drawstring.base.resources import map_in_threads
 from drawstring.filegroups.write.markers import TOGETHER_MIN, MarkerDirState, Markers
 from drawstring.storage.memory import MemoryStorage
 from tests.support.faulty_storage import FaultyStorage
@@ -230,6 +230,6 @@ def test_threads_that_mark_at_the_same_time_lose_no_marker() -> None:
         for each in own:
             markers.create(*each)
 
-    at_once(mark, range(24), 8)
+    map_in_threads(mark, range(24), 8)
     seen = {line for lines in text_files(storage).values() for line in lines}
     assert seen == {f"{path}.marker.{kind}" for path, kind in named(240)}

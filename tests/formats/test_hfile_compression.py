@@ -8,7 +8,7 @@ import pytest
 from drawstring.formats.hfile import Codec, encode_hfile
 from drawstring.formats.log_inline import HeaderKey
 from drawstring.metadata.log_format import encode_log_blocks
-from drawstring.metadata.record_index import location_rows
+from drawstring.metadata.record_index_lookup import location_rows
 from tests.support.hfiles import reader
 
 

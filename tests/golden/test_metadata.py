@@ -14,8 +14,8 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
-from drawstring.metadata.contents import contents, records, summary
 from drawstring.metadata.reader import read_rows
+from drawstring.metadata.record_tables import contents, records, summary
 from drawstring.metadata.table import MetadataTable, file_hash, name_hash, open_metadata_table, partition_hash
 from drawstring.query.planner import snapshot_scan
 from drawstring.query.table_state import TableFacts
@@ -162,7 +162,7 @@ def test_a_lookup_in_the_record_index_reads_one_file_group(
     table = metadata_of("v9_idx_record_level")
     read: list[str] = []
     monkeypatch.setattr(
-        "drawstring.metadata.contents.read_rows",
+        "drawstring.metadata.record_tables.read_rows",
         lambda table, each, *others: read.append(each.file_id) or read_rows(table, each, *others),
     )
     assert contents(table, "record_index", "UTC", ["10"]).num_rows == 1

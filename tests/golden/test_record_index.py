@@ -14,7 +14,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import InvalidError
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.index import tag_context
-from drawstring.metadata.record_index import (
+from drawstring.metadata.record_index_lookup import (
     RecordIndex,
     candidate_groups,
     group_id,

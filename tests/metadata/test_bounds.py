@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.metadata.column_stats import MAX, MIN, bounds_as_text, type_names
+from drawstring.metadata.column_stats_record import MAX, MIN, bounds_as_text, type_names
 from drawstring.metadata.table import STATISTICS, Kind, record_schema
 
 MICROS = 1_700_000_000_123_456

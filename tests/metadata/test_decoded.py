@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata import contents as listed_files
 from drawstring.metadata import reader
-from drawstring.metadata.contents import records
+from drawstring.metadata import record_tables as listed_files
 from drawstring.metadata.reader import DecodedRecordCache
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import FILES, Kind, MetadataTable, open_metadata_table
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.table import Table

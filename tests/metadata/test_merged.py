@@ -19,7 +19,7 @@ from drawstring.metadata.merging import newest
 from drawstring.metadata.partitions.maintainer import GroupChange, SortedGroup, TableFacts
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
 from drawstring.metadata.reader import merged_parts, read_rows
-from drawstring.metadata.record_index import location_rows
+from drawstring.metadata.record_index_lookup import location_rows
 from drawstring.metadata.table import KEY, Kind, MetadataTable, open_metadata_table, record_schema
 from drawstring.metadata.writer import MetadataWriter
 from drawstring.model.files import FileSlice

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drawstring.metadata.column_stats import combined
+from drawstring.metadata.column_stats_record import combined
 from drawstring.metadata.merging import listed_after, listed_files, newest
 from drawstring.metadata.table import IS_REMOVED, Kind, record_schema
 

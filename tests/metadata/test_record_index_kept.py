@@ -12,7 +12,7 @@ import pytest
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.metadata.reader import SliceRows
-from drawstring.metadata.record_index import RecordIndex
+from drawstring.metadata.record_index_lookup import RecordIndex
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext

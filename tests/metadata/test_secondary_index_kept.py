@@ -9,9 +9,9 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.contents import records
 from drawstring.metadata.partitions.maintainer import TableFacts
 from drawstring.metadata.partitions.secondary_index import SecondaryIndexMaintainer
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import load_facts
 from drawstring.storage import open_spec

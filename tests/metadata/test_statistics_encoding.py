@@ -15,7 +15,7 @@ import pytest
 
 from drawstring.formats import schemas
 from drawstring.formats.avro.encoder import encode_rows
-from drawstring.metadata.column_stats import (
+from drawstring.metadata.column_stats_record import (
     MAX,
     MIN,
     ColumnStatistics,

@@ -11,8 +11,8 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import ConflictError, InvalidError, UnsupportedError
 from drawstring.formats.metadata.plans import decode_indexing
-from drawstring.metadata.contents import records
 from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, PartitionStatsMaintainer
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import open_metadata_table
 from drawstring.model.instant import Action, Instant, State
 from drawstring.query.table_state import load_facts

@@ -7,7 +7,7 @@ from typing import Any
 import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.formats.parquet import stored_summary
-from drawstring.metadata.contents import records
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import file_hash, open_metadata_table, partition_hash
 from drawstring.model.files import BaseFile
 from drawstring.query.table_state import load_facts

@@ -8,10 +8,10 @@ import pytest
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.contents import records
 from drawstring.metadata.partitions import column_stats
 from drawstring.metadata.partitions.column_stats import ColumnStatsMaintainer, PartitionStatsMaintainer
 from drawstring.metadata.partitions.maintainer import PartitionMaintainer, TableFacts
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import load_facts
 from drawstring.storage import open_spec

@@ -6,8 +6,8 @@ from typing import Any
 
 import drawstring
 from drawstring.base.clock import SteppingClock
-from drawstring.metadata.contents import records
 from drawstring.metadata.partitions.expression_index import ExpressionIndexMaintainer
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import load_facts
 from drawstring.testing import context_of

@@ -7,7 +7,7 @@ from drawstring.base.clock import SteppingClock
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.filegroups.read_task import InstantRange
 from drawstring.index.protocol import LOCATION_SCHEMA
-from drawstring.metadata.record_index import open_record_index
+from drawstring.metadata.record_index_lookup import open_record_index
 from drawstring.query.table_state import load_facts
 from drawstring.testing import context_of
 

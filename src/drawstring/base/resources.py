@@ -265,7 +265,7 @@ R = TypeVar("R")
 _log = logging.getLogger("drawstring")
 
 
-def at_once(task: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
+def map_in_threads(task: Callable[[T], R], items: Sequence[T], threads: int) -> list[R]:
     """Run a task for each item and return the results in the items' order.
 
     The calling thread takes part, so that a single item needs no other thread: often the work takes less

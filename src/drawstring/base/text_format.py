@@ -19,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 import numpy as np
 
 
-def counted(count: int, noun: str) -> str:
+def pluralize(count: int, noun: str) -> str:
     """Return a number with its noun, as in `1 file` and `2 files`.
 
     Args:

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import DrawstringError, InvalidError, not_installed
 from drawstring.base.lazy import lazy_import
-from drawstring.base.resources import EXCHANGE_BYTES_MAX, at_once, worker_threads
+from drawstring.base.resources import EXCHANGE_BYTES_MAX, map_in_threads, worker_threads
 from drawstring.engine.protocol import BatchFunction, Engine, Relation, TaskFunction
 from drawstring.model.files import TaskContext
 
@@ -79,7 +79,7 @@ class LocalEngine:
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item and return the results in the items' order."""
-        return at_once(task, items, self.threads)
+        return map_in_threads(task, items, self.threads)
 
     def rows(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> LocalRows:
         """Return rows over batches; those of an iterator can be read once."""

@@ -490,7 +490,7 @@ class _NativeLogs:
         self._data: dict[tuple[str, ...], _OpenLog] = {}
         self._deletes: _OpenLog | None = None
         self._done: list[WriteStat] = []
-        self._later = 0
+        self._log_count = 0
         # A log compaction may have a record and a delete before it: deletes get the lower version.
         self._before_data = int(HeaderKey.COMPACTED_BLOCK_TIMES in target.header)
         self._last_key: pa.Scalar | None = None
@@ -511,7 +511,7 @@ class _NativeLogs:
             self._file_of(part).add_records(part)
         if len(content.delete_keys):
             if self._deletes is None:
-                form = _deletes_of(self._target, self._delete_log, self._later)
+                form = _deletes_of(self._target, self._delete_log, self._log_count)
                 self._deletes = _OpenLog(self._target, form)
             rows = self._delete_log.rows(content.delete_keys, content.delete_ordering)
             self._deletes.add_deletes(rows, content.delete_positions)
@@ -520,7 +520,7 @@ class _NativeLogs:
         """Finish the files, and return the statistics of all that the write made."""
         for each in self._files():
             self._done.append(each.close(self._done))
-        self._later += max(len(self._data) + self._before_data, 1 if self._deletes else 0)
+        self._log_count += max(len(self._data) + self._before_data, 1 if self._deletes else 0)
         self._data, self._deletes = {}, None
         return self._done
 
@@ -535,7 +535,7 @@ class _NativeLogs:
     def _file_of(self, part: LogPart) -> _OpenLog:
         columns = part.settings.partial
         if columns not in self._data:
-            later = self._later + self._before_data + len(self._data)
+            later = self._log_count + self._before_data + len(self._data)
             self._data[columns] = _OpenLog(self._target, _records_of(self._target, part, later))
         return self._data[columns]
 

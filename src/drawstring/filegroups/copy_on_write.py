@@ -324,14 +324,14 @@ def _changes_nothing(
     if _has_new_for_sure(footer, target, changes):
         return False
     handle = _merge_handle(changes, settings, logs_changes=False)
-    told_by = _telling(settings) if isinstance(handle, MergeHandle) else None
-    for _ in handle.merge_base(_base_rows(storage, target, settings, footer, told_by)):
+    winner_columns = _winner_columns(settings) if isinstance(handle, MergeHandle) else None
+    for _ in handle.merge_base(_base_rows(storage, target, settings, footer, winner_columns)):
         if handle.has_changed:
             return False
     return not handle.has_new
 
 
-def _telling(settings: FileSettings) -> pa.Schema:
+def _winner_columns(settings: FileSettings) -> pa.Schema:
     """Return the columns that decide whether a base row wins, if records are not merged by column."""
     config, full = settings.config, settings.full_schema
     keys = () if config.populate_meta_fields else config.record_key_fields

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import PendingClusteringError, RivalError
-from drawstring.base.resources import at_once, worker_threads
+from drawstring.base.resources import map_in_threads, worker_threads
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.columnar_view import FileColumns, LatestSlices, SliceRules, latest_in_columns
 from drawstring.filegroups.view.missing_files import MissingFileCheck
@@ -103,7 +103,7 @@ class StorageListing:
     def _list_all(self) -> list[str]:
         folders = [path for path in self._storage.list_folders("") if path != HOODIE_FOLDER]
         is_near = len(folders) <= _FEW and not is_object_store(self._storage.spec.uri)
-        trees = at_once(self._storage.list_tree, folders, 1 if is_near else worker_threads())
+        trees = map_in_threads(self._storage.list_tree, folders, 1 if is_near else worker_threads())
         by_folder: dict[str, list[FileStatus]] = defaultdict(list)
         for status in [*self._storage.list_files(""), *(status for tree in trees for status in tree)]:
             by_folder[status.folder].append(status)
@@ -521,7 +521,7 @@ class SliceLookup:
                     path=partition,
                 )
 
-    def look_at_rivals(self) -> None:
+    def reload_rival_markers(self) -> None:
         """Have the markers of rivals read again for the file groups that are checked from now on."""
         self._begun = None
 

@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from drawstring.base.resources import at_once
+from drawstring.base.resources import map_in_threads
 from drawstring.filegroups.log_scanner import log_error_context, open_log, scan_log
 from drawstring.formats.bloom_footer import StoredSummary
 from drawstring.formats.log_files import block_deletes, block_rows
@@ -150,7 +150,7 @@ class _FooterReader:
     def indexes(self, logs: Sequence[LogFile]) -> list[tuple[LogFile, LogIndex]]:
         """Return the log files that have an index."""
         new = [log for log in logs if log not in self._read]
-        self._read.update(zip(new, at_once(self._index, new, _READS_AT_ONCE), strict=True))
+        self._read.update(zip(new, map_in_threads(self._index, new, _READS_AT_ONCE), strict=True))
         return [(log, index) for log in logs if (index := self._read[log]) is not None]
 
     def member(self, log: LogFile) -> Member:

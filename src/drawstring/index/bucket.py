@@ -281,9 +281,9 @@ def save_counts(storage: Storage, counts: BucketCounts, instant: str) -> None:
 
 def remove_counts(storage: Storage, instant: str) -> None:
     """Delete the bucket counts of an instant that is rolled back: the earlier ones are valid again."""
-    doomed = [each.path for each in storage.list_files(FOLDER) if each.name == f"{instant}{_ENDING}"]
-    storage.delete(doomed)
-    storage.sync(folders_above(doomed))
+    to_delete = [each.path for each in storage.list_files(FOLDER) if each.name == f"{instant}{_ENDING}"]
+    storage.delete(to_delete)
+    storage.sync(folders_above(to_delete))
 
 
 def all_counts(storage: Storage) -> Iterator[tuple[str, BucketCounts]]:

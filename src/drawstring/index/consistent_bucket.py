@@ -343,9 +343,9 @@ class RingLifecycle:
         if instant.action.completed_action is not Action.REPLACE_COMMIT:
             return
         rings = (status for folder in FOLDERS for status in storage.list_tree(folder))
-        doomed = [status.path for status in rings if status.name.partition(".")[0] == instant.requested]
-        storage.delete(doomed)
-        storage.sync(folders_above(doomed))
+        to_delete = [status.path for status in rings if status.name.partition(".")[0] == instant.requested]
+        storage.delete(to_delete)
+        storage.sync(folders_above(to_delete))
 
 
 def _path(partition: str, name: str) -> str:

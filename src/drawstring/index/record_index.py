@@ -27,8 +27,8 @@ from drawstring.index.global_index import FOUND_IN, GlobalIndex, PairTagger, Par
 from drawstring.index.protocol import IS_DELETED, LOCATION, LOCATION_SCHEMA
 from drawstring.index.simple import SimpleIndex
 from drawstring.index.tag_context import TagContext
-from drawstring.metadata.definitions import definitions, why_not_used
-from drawstring.metadata.record_index import IndexFileGroup, RecordIndex, open_record_index
+from drawstring.metadata.definitions import definitions, reason_not_used
+from drawstring.metadata.record_index_lookup import IndexFileGroup, RecordIndex, open_record_index
 from drawstring.metadata.table import METADATA_FOLDER, about_metadata
 from drawstring.model.files import FileSlice
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
@@ -143,7 +143,7 @@ def _with_old_versions(located: Rows, merger: PartitionUpdateMerger, context: Ta
     reader = ReadOldVersions(context.key_reader(pa.schema([*_PLACES, *old]), merger.old_columns), old)
     on = (RECORD_KEY, _MOVED_FROM)
     joined = marked.join_keys(on, sources, reader, reader.output, narrow=merger.is_narrow)
-    return joined.map_batches(_bury_lost, pa.schema([*located.schema, *old]))
+    return joined.map_batches(_delete_lost_records, pa.schema([*located.schema, *old]))
 
 
 def _mark_moved(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -193,7 +193,7 @@ class ReadOldVersions:
             yield pa.RecordBatch.from_arrays(columns, schema=self.output)
 
 
-def _bury_lost(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _delete_lost_records(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Mark records as deleted that the index has in another partition, but the files do not."""
     for batch in batches:
         is_moved = pc.not_equal(batch.column(_MOVED_FROM), "")
@@ -220,7 +220,7 @@ def _opened(context: TagContext, *, is_partitioned: bool) -> RecordIndex | None:
         if timeline.writes():
             _log.warning("%s has no record index yet. Its files are read instead.", config.name)
         return None
-    if (why := why_not_used(defined)) is not None:
+    if (why := reason_not_used(defined)) is not None:
         _log.warning("The files of %s are read instead of its record index. %s", config.name, why)
         return None
     if config.partition_fields:

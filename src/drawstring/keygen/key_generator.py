@@ -36,7 +36,7 @@ from pyarrow import types as pt
 
 from drawstring.base.errors import DrawstringError, InvalidError, MissingKeyError, UnsupportedError
 from drawstring.base.resources import HFILE_KEY_BYTES_MAX
-from drawstring.base.text_format import DIGITS, WIDTH_MAX, counted
+from drawstring.base.text_format import DIGITS, WIDTH_MAX, pluralize
 from drawstring.config.table.key_settings import (
     BARE_SINGLE_KEY,
     SINGLE_KEY_ENCODING,
@@ -560,7 +560,8 @@ def _plain_key(texts: pa.Array, field: str) -> pa.Array:
     missing = _count_missing(texts)
     if missing:
         raise MissingKeyError(
-            f"The record key column {field} is null or empty in {counted(missing, 'row')}. Give every record"
+            f"The record key column {field} is null or empty in {pluralize(missing, 'row')}. Give every"
+            " record"
             " a key."
         )
     return texts
@@ -582,7 +583,8 @@ def _check_unambiguous(
             if count:
                 value = texts.filter(marked)[0].as_py()
                 raise InvalidError(
-                    f"The record key column {field} contains {mark!r} in {counted(count, 'row')}, for example"
+                    f"The record key column {field} contains {mark!r} in {pluralize(count, 'row')}, for"
+                    " example"
                     f" {value[:100]!r}. Rows with other values of {', '.join(fields)} would have the same"
                     " record key. Change the values, or create a table with another record key."
                 )
@@ -616,7 +618,8 @@ def _check_not_missing(columns: Sequence[pa.Array], fields: Sequence[str]) -> No
     missing = pc.sum(no_key).as_py() or 0
     if missing:
         raise MissingKeyError(
-            f"The record key columns {', '.join(fields)} are all null or empty in {counted(missing, 'row')}."
+            f"The record key columns {', '.join(fields)} are all null or empty in"
+            f" {pluralize(missing, 'row')}."
             " Give every record a key."
         )
 

@@ -28,9 +28,9 @@ from pyarrow import types as pt
 
 from drawstring.formats.predicate_bounds import Axis, RegionSpan
 from drawstring.merge.record_version import combined_chunks
-from drawstring.metadata.column_stats import MAX, MIN, bounds_as
-from drawstring.metadata.contents import looked_up
+from drawstring.metadata.column_stats_record import MAX, MIN, bounds_as
 from drawstring.metadata.merging import is_true
+from drawstring.metadata.record_tables import looked_up
 from drawstring.metadata.table import (
     KEY,
     NAME_HASH_CHARS,

@@ -45,12 +45,12 @@ from drawstring.formats.hfile.writer import Sink
 from drawstring.formats.log_inline import HeaderKey
 from drawstring.formats.metadata.commit import encode_compaction_plan
 from drawstring.formats.metadata.plans import encode_clean, encode_clean_plan
-from drawstring.metadata.contents import listed_in, remember_listed
 from drawstring.metadata.instant_times import Suffix, last_delta_commit, service_time
 from drawstring.metadata.log_format import encode_base_file, write_base_file
 from drawstring.metadata.merging import mentioned_files, removed_keys
 from drawstring.metadata.partitions.files import rows_of
 from drawstring.metadata.reader import logged_parts, merged_parts, read_rows
+from drawstring.metadata.record_tables import listed_in, remember_listed
 from drawstring.metadata.table import Kind, MetadataTable, kind_of
 from drawstring.metadata.writer import LOG_SINKS, LogFileLocator, LogTarget, MetadataWriter
 from drawstring.model.commit import WriteOperation, WriteStat
@@ -298,31 +298,31 @@ class _Cleaning:
     writer: MetadataWriter
     requested: str
     last: str
-    doomed: Mapping[str, Sequence[str]]
+    expired: Mapping[str, Sequence[str]]
 
     action: ClassVar[Action] = Action.CLEAN
 
     @staticmethod
     def of(writer: MetadataWriter, table: MetadataTable) -> _Cleaning | None:
-        doomed = {partition: _old_files(writer, table, partition) for partition in table.ready}
-        doomed = {partition: paths for partition, paths in doomed.items() if paths}
-        if not doomed:
+        expired = {partition: _old_files(writer, table, partition) for partition in table.ready}
+        expired = {partition: paths for partition, paths in expired.items() if paths}
+        if not expired:
             return None
         requested = service_time(writer.store, writer.config.layout, Suffix.CLEAN)
-        return _Cleaning(writer, requested, writer.store.loaded.writes()[-1].requested, doomed)
+        return _Cleaning(writer, requested, writer.store.loaded.writes()[-1].requested, expired)
 
     def plan(self) -> bytes:
-        files = {path: tuple(files) for path, files in self.doomed.items()}
+        files = {path: tuple(files) for path, files in self.expired.items()}
         return encode_clean_plan(CleanPlan(CleanPolicy.VERSIONS, None, self.last, files), self.writer.root)
 
     def run(self) -> _ServiceResult:
-        self.writer.storage.delete([path for paths in self.doomed.values() for path in paths])
+        self.writer.storage.delete([path for paths in self.expired.values() for path in paths])
         partitions = {
             path: CleanedPartition(tuple(each.rpartition("/")[2] for each in files))
-            for path, files in self.doomed.items()
+            for path, files in self.expired.items()
         }
         metadata = CleanMetadata(self.requested, 0, CleanPolicy.VERSIONS, "", self.last, partitions)
-        return _ServiceResult(encode_clean(metadata), self.doomed)
+        return _ServiceResult(encode_clean(metadata), self.expired)
 
 
 def _old_files(writer: MetadataWriter, table: MetadataTable, partition: str) -> list[str]:

@@ -91,7 +91,7 @@ def note_repeated_keys(storage: Storage, config: TableConfig, *, is_partitioned:
     defined = definitions(storage).get(RECORD_INDEX, new)
     noted = {**defined, "indexOptions": {**(defined.get("indexOptions") or {}), _REPEATED: "true"}}
     define(storage, noted)
-    why = why_not_used({RECORD_INDEX: noted})
+    why = reason_not_used({RECORD_INDEX: noted})
     _log.warning("Queries do not use the record index of %s any more. %s", config.name, why)
 
 
@@ -113,7 +113,7 @@ def is_partitioned_index(definition: Mapping[str, Any]) -> bool:
     return _has_option(definition, _PARTITIONED)
 
 
-def why_not_used(defined: Mapping[str, Mapping[str, Any]]) -> str | None:
+def reason_not_used(defined: Mapping[str, Mapping[str, Any]]) -> str | None:
     """Return why queries do without the record index and what to do, in sentences; None if they use it.
 
     Args:

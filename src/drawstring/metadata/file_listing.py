@@ -26,7 +26,7 @@ from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.columnar_view import FileColumns
 from drawstring.filegroups.file_system_view import Listing, storage_listing
 from drawstring.merge.record_version import combined_chunks
-from drawstring.metadata.contents import all_files, path_of, records
+from drawstring.metadata.record_tables import all_files, path_of, records
 from drawstring.metadata.table import (
     ALL_PARTITIONS,
     FILES,

@@ -55,7 +55,7 @@ from drawstring.formats.log_files import block_deletes, log_blocks
 from drawstring.formats.log_inline import BlockType, LogBlock, read_content
 from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.record_version import combined_chunks
-from drawstring.metadata.column_stats import combined, with_cuts
+from drawstring.metadata.column_stats_record import combined, with_cuts
 from drawstring.metadata.log_format import VALUE, encoded_records
 from drawstring.metadata.merging import newest, removed_keys
 from drawstring.metadata.table import IS_REMOVED, KEY, Kind, Lookup, record_schema

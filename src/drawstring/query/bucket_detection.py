@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from drawstring.base.errors import CorruptTableError
 from drawstring.base.lazy import evenly_spaced
-from drawstring.base.resources import BUCKETS_MAX, at_once, worker_threads
+from drawstring.base.resources import BUCKETS_MAX, map_in_threads, worker_threads
 from drawstring.config.keys.index import HASH_FIELDS
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_slice_reader import read_slice
@@ -97,7 +97,7 @@ def found_buckets(
     }
     ask = _Asks(table, tuple(keys))
     most = {partition: max(_bucket(groups[place][1]) for place in among) for partition, among in many.items()}
-    answers = at_once(ask, [(asked[each], most[each]) for each in many], worker_threads())
+    answers = map_in_threads(ask, [(asked[each], most[each]) for each in many], worker_threads())
     found = {each: buckets for each, buckets in zip(many, answers, strict=True) if buckets is not None}
     return FoundBuckets(found) if found else None
 

@@ -64,11 +64,11 @@ from drawstring.metadata.column_ranges import (
     has_partition_ranges,
     has_ranges,
 )
-from drawstring.metadata.contents import contents, looked_up
-from drawstring.metadata.definitions import definitions, why_not_used
+from drawstring.metadata.definitions import definitions, reason_not_used
 from drawstring.metadata.partitions.expression_index import ExpressionIndex, defined_indexes, is_indexable
 from drawstring.metadata.partitions.secondary_index import are_indexed
-from drawstring.metadata.record_index import RecordIndex, candidate_groups
+from drawstring.metadata.record_index_lookup import RecordIndex, candidate_groups
+from drawstring.metadata.record_tables import contents, looked_up
 from drawstring.metadata.table import (
     BLOOM,
     BLOOM_FILTERS,
@@ -240,7 +240,7 @@ class KeyLookups:
         with about_metadata(self.metadata.storage):
             defined = definitions(self.storage) if names or self.keys is not None else {}
         values = dict(self._values(names, defined))
-        why = why_not_used(defined)
+        why = reason_not_used(defined)
         return KeyIndexes(values) if why is None else KeyIndexes(unused=dict.fromkeys(values, why))
 
     def _values(

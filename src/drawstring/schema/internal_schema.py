@@ -580,10 +580,10 @@ def evolved_history(
     before = json.loads(history.text)
     for path, name in (renamed or {}).items():
         _field_at(before["fields"], path)["name"] = name
-    is_told = [_set_comment(_field_at(before["fields"], path), text) for path, text in commented.items()]
+    is_changed = [_set_comment(_field_at(before["fields"], path), text) for path, text in commented.items()]
     version = _version(schema, before, int(instant))
     has_new_name = any(path[-1] != name for path, name in (renamed or {}).items())
-    is_same = not (has_new_name or any(is_told)) and version["fields"] == before["fields"]
+    is_same = not (has_new_name or any(is_changed)) and version["fields"] == before["fields"]
     return history if is_same else with_version(history, version)
 
 
@@ -624,9 +624,10 @@ def _fields(
 
 
 def _field(field: pa.Field, number: int, known: Mapping[str, Any], ids: _Ids) -> dict[str, Any]:
-    if (told := descriptor(field.type)) is not None:
+    if (described := descriptor(field.type)) is not None:
         raise UnsupportedError(
-            f"Column {field.name!r} is {told}, which versions of a schema (schema on read) cannot have, as in"
+            f"Column {field.name!r} is {described}, which versions of a schema (schema on read) cannot"
+            " have, as in"
             " Hudi. Add columns without them; for other names or another order, copy the rows to a new table."
         )
     kind = _type(field.type, known.get("type"), ids)

@@ -180,8 +180,8 @@ def described_type(text: str, column: str) -> pa.DataType:
         InvalidError: it describes none of these types.
     """
     found = _DESCRIPTOR.fullmatch(text)
-    name, told = (found[1].upper(), found[2]) if found else ("", None)
-    parameters = [each.strip() for each in told.split(",")] if told else []
+    name, arguments = (found[1].upper(), found[2]) if found else ("", None)
+    parameters = [each.strip() for each in arguments.split(",")] if arguments else []
     if name in ("BLOB", "VARIANT") and not parameters:
         return BLOB if name == "BLOB" else VARIANT
     if name == "VECTOR" and (kind := _vector_of(parameters)) is not None:
@@ -226,18 +226,18 @@ _KEY: Final = HUDI_TYPE.encode()
 
 
 def _declared(field: pa.Field, column: str) -> pa.Field:
-    told = (field.metadata or {}).get(_KEY)
-    if told is None:
+    entry = (field.metadata or {}).get(_KEY)
+    if entry is None:
         kind = field.type
         if not pt.is_struct(kind):
             return field
         return field.with_type(pa.struct([_declared(each, f"{column}.{each.name}") for each in kind.fields]))
-    kind = described_type(told.decode(errors="replace"), column)
+    kind = described_type(entry.decode(errors="replace"), column)
     if is_vector(kind) and "." in column:
         raise nested_vector(column)
     if not _has_shape(field.type, kind):
         raise InvalidError(
-            f"Column {column!r} is {told.decode(errors='replace')} by its entry {HUDI_TYPE!r}, but has type"
+            f"Column {column!r} is {entry.decode(errors='replace')} by its entry {HUDI_TYPE!r}, but has type"
             f" {field.type}. Cast it to {kind}."
         )
     return field.with_type(kind)
@@ -320,10 +320,10 @@ def vector_of_avro(avro: Mapping[str, Any]) -> pa.DataType | None:
     """
     if avro.get("logicalType") != "vector":
         return None
-    told = [str(avro.get("dimension")), str(avro.get("elementType", _DEFAULT_ELEMENT))]
-    kind = _vector_of([*told, str(avro.get("storageBacking", _BACKING))])
+    parameters = [str(avro.get("dimension")), str(avro.get("elementType", _DEFAULT_ELEMENT))]
+    kind = _vector_of([*parameters, str(avro.get("storageBacking", _BACKING))])
     if kind is None or vector_width(kind) != avro["size"]:
-        raise ValueError(f"a VECTOR of {', '.join(told)} does not have {avro['size']} bytes")
+        raise ValueError(f"a VECTOR of {', '.join(parameters)} does not have {avro['size']} bytes")
     return kind
 
 

@@ -379,7 +379,7 @@ def changed_partitions(facts: CleanFacts, cleaning: Cleaning, earliest: Instant 
     return {
         partition
         for write in writes_between(facts, earliest)
-        for partition in _outdating(facts.commit_of(write))
+        for partition in _partitions_with_superseded_files(facts.commit_of(write))
     }
 
 
@@ -422,7 +422,7 @@ def blocks_archiving(facts: CleanFacts, earliest: Instant | None) -> bool:
     return any(since <= each and (until is None or each < until) for each in replacing)
 
 
-def _outdating(commit: CommitMetadata) -> set[str]:
+def _partitions_with_superseded_files(commit: CommitMetadata) -> set[str]:
     """Return the partitions where a write replaced file groups, or gave one a newer base file."""
     partitions = {
         stat.partition
@@ -472,13 +472,13 @@ def _before(earliest: str, group: FileGroup, replaced_at: str | None) -> Sequenc
     return [each for each in group.slices if each.base_instant < earliest][:-1]
 
 
-def is_empty_after(listed: Iterable[FileStatus], doomed: Collection[str]) -> bool:
+def is_empty_after(listed: Iterable[FileStatus], to_delete: Collection[str]) -> bool:
     """Return whether a partition has no other files than its own metadata once some are deleted.
 
     Hadoop's checksum files (`.<name>.crc`) do not count.
     """
     return all(
-        status.path in doomed or status.name.startswith(PARTITION_METADATA) or status.name.endswith(".crc")
+        status.path in to_delete or status.name.startswith(PARTITION_METADATA) or status.name.endswith(".crc")
         for status in listed
     )
 

@@ -60,7 +60,6 @@ from drawstring.model.plans import ClusteringGroup, ClusteringPlan, is_resizing,
 from drawstring.model.result import CommitResult
 from drawstring.schema.fields import RECORD_KEY
 from drawstring.services.background import run_in_background
-from drawstring.services.bucket_resizing import ResizeGroup, confirm_rings, plan_rings, save_rings
 from drawstring.services.clustering_plan import (
     BINARY_COPY,
     RESIZE,
@@ -72,6 +71,7 @@ from drawstring.services.clustering_plan import (
 )
 from drawstring.services.clustering_task import ClusterGroup, RowOrder
 from drawstring.services.compaction_task import file_settings
+from drawstring.services.consistent_bucket_resizing import ResizeGroup, confirm_rings, plan_rings, save_rings
 from drawstring.services.plan_runner import PlanRunner
 from drawstring.services.progress import Progress, watched
 from drawstring.storage.protocol import Storage

@@ -67,7 +67,12 @@ from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table_config import TableConfig
 from drawstring.engine.protocol import Engine
 from drawstring.filegroups.read_task import InstantRange
-from drawstring.filegroups.write.log_compaction import LogRun, check_rewritable, log_runs, why_not_rewritable
+from drawstring.filegroups.write.log_compaction import (
+    LogRun,
+    check_rewritable,
+    log_runs,
+    reason_not_rewritable,
+)
 from drawstring.formats.metadata.commit import decode_compaction_plan, encode_compaction_plan
 from drawstring.model.commit import CommitMetadata, WriteOperation, WriteStat
 from drawstring.model.files import FileSlice
@@ -620,7 +625,7 @@ def _schedule(locked: LockedTable, timeline: Timeline, options: WriteOptions, ac
 
 def _options_after_commit(options: WriteOptions, config: TableConfig) -> WriteOptions:
     """Return the options of a compaction after a commit, which is hybrid in the layout `lsm_tree`."""
-    is_hybrid = config.has_sorted_files and why_not_rewritable(config) is None
+    is_hybrid = config.has_sorted_files and reason_not_rewritable(config) is None
     if options.compaction.hybrid is not None or not is_hybrid:
         return options
     return replace(options, compaction=replace(options.compaction, hybrid=True))

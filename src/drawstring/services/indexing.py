@@ -45,7 +45,7 @@ from drawstring.expressions.columns import check_columns
 from drawstring.formats.metadata.plans import encode_index_plan, encode_indexing
 from drawstring.metadata.building import BegunPartition, fill_partition
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
-from drawstring.metadata.definitions import definitions, is_partitioned_index, why_not_used
+from drawstring.metadata.definitions import definitions, is_partitioned_index, reason_not_used
 from drawstring.metadata.maintenance import BUILD, has_files, maintainers_of, pending_plans
 from drawstring.metadata.partitions.column_stats import statistics_maintainers
 from drawstring.metadata.partitions.expression_index import (
@@ -105,7 +105,7 @@ def table_indexes(context: TableContext) -> list[TableIndex]:
     complete = {*config.metadata_partitions} - {FILES}
     is_of_expression = any(name.startswith(EXPRESSION_PREFIX) for name in complete)
     schema = table_schema(context.storage, store, timeline, config) if is_of_expression else pa.schema([])
-    unused = {name: _why_not_used(name, known, config, schema) for name in complete}
+    unused = {name: _reason_not_used(name, known, config, schema) for name in complete}
     return [
         _index(name, known.get(name, {}), is_complete=name in complete, unused=unused.get(name))
         for name in sorted(complete | planned)
@@ -123,12 +123,12 @@ def _index(name: str, defined: Mapping[str, Any], *, is_complete: bool, unused: 
     return TableIndex(name, kind, fields, is_partitioned_index(defined), is_complete, unused, using, options)
 
 
-def _why_not_used(
+def _reason_not_used(
     name: str, known: Mapping[str, Mapping[str, Any]], config: TableConfig, schema: pa.Schema
 ) -> str | None:
     """Return why queries do without an index that is built; None if they use it."""
     if name == RECORD_INDEX or name.startswith(PREFIX):
-        return why_not_used(known)
+        return reason_not_used(known)
     if not name.startswith(EXPRESSION_PREFIX):
         return None
     derived = derived_column(ExpressionIndex.of(known.get(name, {})), schema, config)

@@ -186,7 +186,7 @@ class PlanRunner:
                     return None
                 self._beat(requested, ends)
             watch.lap("plan")
-            ends.enter_context(self._conflict_if_undone(requested))
+            ends.enter_context(self._conflict_if_rolled_back(requested))
             with conflict_if_lost(lease):
                 stats = attempt.write(self.context.engine, self.progress)
                 flush_files(self.context.storage, stats)
@@ -215,7 +215,7 @@ class PlanRunner:
             heartbeat.start()
 
     @contextmanager
-    def _conflict_if_undone(self, requested: str) -> Iterator[None]:
+    def _conflict_if_rolled_back(self, requested: str) -> Iterator[None]:
         """Blame a run that failed on the restore or rollback that took its plan or its files away.
 
         Raises:
@@ -225,14 +225,14 @@ class PlanRunner:
             yield
         except (CorruptTableError, FileNotFoundError, ConflictError) as error:
             try:
-                undone = self._undone(requested, is_known=isinstance(error, ConflictError))
+                rolled_back = self._rolled_back_error(requested, is_known=isinstance(error, ConflictError))
             except (DrawstringError, OSError):
                 raise error from None
-            if undone is not None:
-                raise undone from error
+            if rolled_back is not None:
+                raise rolled_back from error
             raise
 
-    def _undone(self, requested: str, *, is_known: bool) -> ConflictError | None:
+    def _rolled_back_error(self, requested: str, *, is_known: bool) -> ConflictError | None:
         """Return an error that names who took a plan off the timeline.
 
         Args:

@@ -123,14 +123,14 @@ def _target(timeline: Timeline, instant: str | None) -> Instant | None:
     """Return the pending action to roll back; None if no instant is given and no write is pending."""
     if instant is None:
         return max(timeline.pending_writes(), key=lambda each: each.requested, default=None)
-    pending = undoable(timeline)
+    pending = instants_to_roll_back(timeline)
     for each in pending:
         if each.requested == instant:
             return each
     raise _refusal(timeline, instant, [each.requested for each in pending])
 
 
-def undoable(timeline: Timeline) -> list[Instant]:
+def instants_to_roll_back(timeline: Timeline) -> list[Instant]:
     """Return the pending actions that can be rolled back."""
     return [each for each in timeline.pending() if each.action in FILE_ACTIONS]
 

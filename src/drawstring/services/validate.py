@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_slice_reader import ReadKeys
 from drawstring.filegroups.read_task import InstantRange
@@ -43,8 +43,8 @@ from drawstring.timeline.schema import LOST_TIMELINE, table_schema, with_history
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import instant_time, is_far_ahead, parse_instant
 from drawstring.txn.heartbeat import active_instants
-from drawstring.txn.rollback.dependents import builds_on, what_was_lost
-from drawstring.txn.rollback.lost_commits import kept_writes, may_be_completed, what_it_lacks
+from drawstring.txn.rollback.dependents import builds_on, describe_loss
+from drawstring.txn.rollback.lost_commits import describe_missing, kept_writes, may_be_completed
 from drawstring.txn.rollback.rollback import (
     abandoned_files,
     missing_input,
@@ -74,14 +74,14 @@ def pending_actions(inventory: Inventory) -> Iterator[Finding]:
     for instant in inventory.timeline.pending():
         dependent = builds_on(inventory.commits.items(), instant)
         if dependent is not None:
-            text = what_was_lost(instant, dependent)
+            text = describe_loss(instant, dependent)
             yield Finding(Severity.ERROR, "timeline", text, None, instant.requested)
         elif instant.requested in inventory.worked_on:
             text = f"A process is at work on this {instant.action}. It needs nothing."
             yield Finding(Severity.NOTE, "pending", text, None, instant.requested)
         elif _may_be_completed(inventory, instant):
             text = (
-                f"{what_it_lacks(instant)} Put that file back from a backup; otherwise {_NEXT_WRITE}, and"
+                f"{describe_missing(instant)} Put that file back from a backup; otherwise {_NEXT_WRITE}, and"
                 " keeps copies of its files."
             )
             yield Finding(Severity.WARNING, "timeline", text, None, instant.requested, Remedy.ROLLBACK)
@@ -250,7 +250,7 @@ def _without_timeline(inventory: Inventory) -> Iterator[Finding]:
     files = sum(1 for _ in inventory.data_files())
     if files:
         text = (
-            f"The table has {counted(files, 'data file')}, but no instant: its timeline was deleted."
+            f"The table has {pluralize(files, 'data file')}, but no instant: its timeline was deleted."
             f" {LOST_TIMELINE}"
         )
         yield Finding(Severity.ERROR, "timeline", text, inventory.config.timeline_folder)

@@ -58,7 +58,7 @@ from drawstring.base.errors import (
     UnavailableError,
     disk_error,
 )
-from drawstring.base.resources import at_once
+from drawstring.base.resources import map_in_threads
 from drawstring.config.keys.read import SYNC
 from drawstring.model.files import HOODIE_FOLDER, FileStatus
 from drawstring.storage.protocol import (
@@ -207,7 +207,7 @@ class FileSystem:
         if self.sync:
             folders = list(paths)
             threads = min(_FLUSHES_AT_ONCE, 1 + len(folders) // _FLUSHES_OF_A_THREAD)
-            at_once(self.flush_folder, folders, threads)
+            map_in_threads(self.flush_folder, folders, threads)
 
     def flush_folder(self, path: str) -> None:
         """Flush the names in a folder to the disk; do nothing if the folder is gone.
@@ -254,7 +254,7 @@ class StagedFiles:
         new = [file for file in dict.fromkeys(files) if file not in self._held]
         named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in new]
         # A journaling file system writes its journal once for flushes at the same time.
-        at_once(self._write, named, min(len(named), _FLUSHES_AT_ONCE) if self._files.sync else 1)
+        map_in_threads(self._write, named, min(len(named), _FLUSHES_AT_ONCE) if self._files.sync else 1)
         return partial(self._drop, named)
 
     def _write(self, file: tuple[str, bytes]) -> None:

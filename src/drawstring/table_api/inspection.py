@@ -10,7 +10,7 @@ from drawstring.base.lazy import lazy_import
 from drawstring.table_api.calls import Columns, Options, TableGroup
 
 if TYPE_CHECKING:
-    from drawstring.metadata.contents import shown
+    from drawstring.metadata.record_tables import shown
     from drawstring.metadata.table import open_metadata_table
     from drawstring.model.files import FileSlice
     from drawstring.model.instant import InstantStatus
@@ -24,7 +24,7 @@ else:
         globals(),
         latest_slices="drawstring.query.planner:latest_slices",
         partition_sizes="drawstring.query.planner:partition_sizes",
-        shown="drawstring.metadata.contents:shown",
+        shown="drawstring.metadata.record_tables:shown",
         instant_states="drawstring.services.rollback:instant_states",
         lock_audit="drawstring.services.lock_report:lock_audit",
         Report="drawstring.services.report.page:Report",

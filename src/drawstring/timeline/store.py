@@ -56,7 +56,7 @@ from drawstring.timeline.timeline import (
     pending_names,
     timeline_of,
 )
-from drawstring.timeline.version_change import VERSION_CHANGE, bar_change
+from drawstring.timeline.version_change import VERSION_CHANGE, prevent_version_change
 
 _STALLED_MS: Final = 10_000
 """A writer that took longer than this to complete an instant checks whether others archived it meanwhile."""
@@ -69,7 +69,7 @@ Defer = Callable[[Callable[[], None]], None]
 _log: Final = logging.getLogger("drawstring")
 
 
-def do_now(task: Callable[[], None]) -> None:
+def run_immediately(task: Callable[[], None]) -> None:
     """Defer nothing."""
     task()
 
@@ -124,7 +124,7 @@ class Completion:
     hooks: TransitionHooks | None = None
 
     def complete(
-        self, instant: Instant, content: bytes, fence: Fence | None = None, defer: Defer = do_now
+        self, instant: Instant, content: bytes, fence: Fence | None = None, defer: Defer = run_immediately
     ) -> Instant:
         """Move an inflight instant to completed: everything that it wrote takes effect at once.
 
@@ -638,7 +638,7 @@ class TimelineStore:
         self._storage.sync([self._config.timeline_folder])
 
     def complete(
-        self, instant: Instant, content: bytes, fence: Fence | None = None, defer: Defer = do_now
+        self, instant: Instant, content: bytes, fence: Fence | None = None, defer: Defer = run_immediately
     ) -> Instant:
         """Move an inflight instant to completed: everything that it wrote takes effect at once.
 
@@ -736,7 +736,7 @@ class TimelineStore:
         """
         others = self._claims.sweep(timeline, check, listed)
         if VERSION_CHANGE in others:
-            bar_change(self._storage, self._clock)
+            prevent_version_change(self._storage, self._clock)
         return others
 
     def _add(self, instant: Instant, content: bytes) -> Instant:

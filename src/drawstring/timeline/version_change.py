@@ -52,7 +52,7 @@ def end_change(storage: Storage) -> None:
     storage.delete([VERSION_CHANGE])
 
 
-def bar_change(storage: Storage, clock: Clock) -> None:
+def prevent_version_change(storage: Storage, clock: Clock) -> None:
     """Make sure that an unfinished version change of another process cannot take effect any more."""
     versioned = storage.read_versioned(VERSION_CHANGE)
     if versioned is None or versioned[0] == _BARRED:

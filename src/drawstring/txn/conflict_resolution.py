@@ -477,7 +477,7 @@ class OwnChanges:
     precedes_clusterings: bool = False
 
 
-def look_ahead(began: Timeline, store: TimelineStore) -> None:
+def preload_concurrent_commits(began: Timeline, store: TimelineStore) -> None:
     """Read what others have committed since a write began, so that less is read under the table lock.
 
     Args:
@@ -540,7 +540,7 @@ def refuse_conflicts(own: OwnChanges, began: Timeline, now: Timeline, locked: Lo
         raise lost_race(own.requested, instant, what, clash, other)
     for instant, inputs in _planned_since(began, now, store):
         shared = inputs & _groups_barred_from_plan(own, instant, config)
-        if shared and not _gives_way(own, instant):
+        if shared and not _plan_yields(own, instant):
             raise lost_to_plan(own.requested, instant, shared, process_of(locked.context.storage, instant))
 
 
@@ -676,7 +676,7 @@ def _planned_since(began: Timeline, now: Timeline, store: TimelineStore) -> Iter
             yield instant, frozenset(plan.inputs)
 
 
-def _gives_way(own: OwnChanges, plan: Instant) -> bool:
+def _plan_yields(own: OwnChanges, plan: Instant) -> bool:
     """Return whether whoever runs a plan finds the write and gives up, or the write unschedules the plan."""
     return plan.action is Action.CLUSTERING and own.precedes_clusterings
 

@@ -24,7 +24,7 @@ def shown(groups: Groups) -> str:
     return f"{names} and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else names
 
 
-class Reach(Protocol):
+class ConflictScope(Protocol):
     """A part of the table."""
 
     def __call__(self, groups: Groups) -> bool:
@@ -79,8 +79,8 @@ class Reads:
         depends_on: where a change of records would have changed its result.
     """
 
-    looked_at: Reach = anywhere
-    depends_on: Reach = nowhere
+    looked_at: ConflictScope = anywhere
+    depends_on: ConflictScope = nowhere
 
 
 NO_ROWS: Final = Reads()

@@ -95,12 +95,12 @@ def changed_parts(groups: Iterable[tuple[str, str]]) -> Parts:
     return Parts(frozenset(partition for partition, _ in groups))
 
 
-def reach_of(attempts: Iterable[OwnChanges]) -> Parts:
+def conflict_scope(attempts: Iterable[OwnChanges]) -> Parts:
     """Return where others may conflict with a write, by its attempts so far; anywhere without any."""
-    return reduce(or_, map(_reach_of_one, attempts), NO_PARTS) or WHOLE_TABLE
+    return reduce(or_, map(_scope_of_attempt, attempts), NO_PARTS) or WHOLE_TABLE
 
 
-def _reach_of_one(own: OwnChanges) -> Parts:
+def _scope_of_attempt(own: OwnChanges) -> Parts:
     depends_on = own.reads.depends_on
     if own.is_global or own.overwrites_table:
         return WHOLE_TABLE

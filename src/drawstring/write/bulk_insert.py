@@ -28,7 +28,7 @@ import pyarrow.types as pt
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
-from drawstring.base.resources import at_once
+from drawstring.base.resources import map_in_threads
 from drawstring.config.keys.write import BulkInsert, SortMode
 from drawstring.engine.gathering import Gathering, Portion
 from drawstring.engine.grouping import (
@@ -112,13 +112,13 @@ class _Gatherer:
 
     def run(self) -> Iterator[WriteStat]:
         try:
-            at_once(self._read, range(self._readers), self._readers)
-            done = at_once(
+            map_in_threads(self._read, range(self._readers), self._readers)
+            done = map_in_threads(
                 self._finish, _batches_of_portions(self._gathering.rest(), self._threads), self._threads
             )
         finally:
             self._gathering.close()
-        done += at_once(_closed, self._files.idle(), self._threads)
+        done += map_in_threads(_closed, self._files.idle(), self._threads)
         yield from chain.from_iterable(done)
 
     def _read(self, _: int) -> None:

@@ -43,7 +43,7 @@ from drawstring.txn.conflict_resolution import (
     write_lookup,
 )
 from drawstring.txn.events import emit_commit
-from drawstring.txn.reservations import reach_of, refuse_reserved, reserve
+from drawstring.txn.reservations import conflict_scope, refuse_reserved, reserve
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, begin, lock_table, recover
 from drawstring.write.bulk_insert import Arrangement, PlaceNew
@@ -234,7 +234,9 @@ class _Write:
                     bound = self.source.bind(recovered)
                     facts, plan = _planned(recovered, bound, verb, options)
                 if self.lost or turn is Turn.FIRST:
-                    refuse_reserved(self.context, facts.timeline, reach_of(self.lost), options.failed_writes)
+                    refuse_reserved(
+                        self.context, facts.timeline, conflict_scope(self.lost), options.failed_writes
+                    )
             self.watch.lap("plan")
             return self._committed(recovered, bound, verb, facts, plan, turn=turn)
 
@@ -242,7 +244,7 @@ class _Write:
         """Check the write under the lock; with its changes, as it is about to commit beside others."""
         timeline = facts.timeline
         if own is not None:
-            reserved = reach_of(self.lost) if turn is Turn.FIRST else None
+            reserved = conflict_scope(self.lost) if turn is Turn.FIRST else None
             self.lost.append(own)  # unless it commits
             timeline = checked_timeline(facts, own, self.options, reserved)
         if self.step is not None:
@@ -271,7 +273,7 @@ class _Write:
         action, alone, failed = verb.action(locked.config), turn is Turn.ALONE, options.failed_writes
         with begin(locked, action, facts.time, content, failed, is_flushed=alone) as transaction:
             if turn is Turn.FIRST:
-                reserve(locked, facts.time, reach_of(self.lost))
+                reserve(locked, facts.time, conflict_scope(self.lost))
             lookup = self._lookup(facts, plan, turn)
             sizer = Sizer(facts, lookup, options.sizing, plan.index.can_index_log_files)
             with nullcontext() if alone else lock_released(transaction, facts):

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.lazy import evenly_spaced
-from drawstring.base.resources import at_once, worker_threads
+from drawstring.base.resources import map_in_threads, worker_threads
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.key_settings import (
     BARE_SINGLE_KEY,
@@ -130,7 +130,7 @@ def with_known_folders(facts: WriteFacts, config: TableConfig, schema: pa.Schema
     names = pa.schema([field for field in schema if field.name in config.partition_fields])
     check = _HasRowsOfPath(spec, known, names, InstantRange.of(facts.timeline))
     paths = evenly_spaced(forms[form], _PARTITIONS_READ_MAX)
-    fits = at_once(check, [(path, lookup.slices(path)) for path in paths], worker_threads())
+    fits = map_in_threads(check, [(path, lookup.slices(path)) for path in paths], worker_threads())
     for path, fit in zip(paths, fits, strict=True):
         if not fit:
             raise _refusal(f"the timestamps of the rows in {path!r} are another date and time in UTC", spec)
@@ -287,7 +287,7 @@ def _with_known_keys(facts: WriteFacts, config: TableConfig, schema: pa.Schema) 
     ask = _FormOfKeys(spec, config, read, InstantRange.of(facts.timeline))
     partitions = lookup.partitions()
     paths = evenly_spaced(partitions, _PARTITIONS_OF_KEYS_MAX)
-    forms = {*at_once(ask, [lookup.slices(path) for path in paths], worker_threads())} - {None}
+    forms = {*map_in_threads(ask, [lookup.slices(path) for path in paths], worker_threads())} - {None}
     if not forms and len(paths) < len(partitions):  # perhaps those were emptied
         forms = {*islice(filter(None, (ask(lookup.slices(path)) for path in partitions)), 1)}
     if len(forms) > 1:

@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.config.table_config import TableConfig
 from drawstring.config.table_types import columns_of
 from drawstring.engine.protocol import Rows
@@ -55,7 +55,7 @@ from drawstring.model.result import CommitResult
 from drawstring.query.planner import Query
 from drawstring.schema.evolution import conform, normalise
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY, without_meta
-from drawstring.txn.read_set import Groups, InGroups, InPartitions, Reach, Reads, anywhere
+from drawstring.txn.read_set import ConflictScope, Groups, InGroups, InPartitions, Reads, anywhere
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable
 from drawstring.write.placement import Prepare, RepeatedRecords
@@ -695,7 +695,7 @@ def _check_not_moved(rows: pa.Table, clause: Clause) -> None:
         moved = pc.sum(evaluated(rows, [differs], ["differs"]).column(0)).as_py()
         if moved:
             raise InvalidError(
-                f"The source has another {name} than the table in {counted(moved, 'matched row')}, but an"
+                f"The source has another {name} than the table in {pluralize(moved, 'matched row')}, but an"
                 f" update cannot change it. Match on {name} too, or set other columns by name."
             )
 
@@ -867,7 +867,7 @@ class BoundMerge:
         if self.keeps_target or not insert_as_matched(self.clauses, self.sides):
             return Reads(anywhere, anywhere)
         partitions = self.run.partitions
-        looked_at: Reach = anywhere if partitions is None else InPartitions(partitions)
+        looked_at: ConflictScope = anywhere if partitions is None else InPartitions(partitions)
         if write_every_row(self.clauses, self.sides):
             return Reads(looked_at, InGroups(written))
         return Reads(looked_at, looked_at)

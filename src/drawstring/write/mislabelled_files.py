@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from drawstring.base.resources import at_once, worker_threads
+from drawstring.base.resources import map_in_threads, worker_threads
 from drawstring.filegroups.log_scanner import open_log
 from drawstring.formats.data_file import is_parquet
 from drawstring.formats.log_files import log_blocks
@@ -49,7 +49,9 @@ def keeping_millis(
     lookup = context.lookup(facts.locked.config, facts.timeline)
     files = list(_parts(each for path in lookup.partitions() for each in lookup.slices(path)))
     check = _IsMislabelled(context.storage.spec, current)
-    return units_of_table(incoming, current) if any(at_once(check, files, worker_threads())) else incoming
+    return (
+        units_of_table(incoming, current) if any(map_in_threads(check, files, worker_threads())) else incoming
+    )
 
 
 def _parts(slices: Iterator[FileSlice]) -> Iterator[BaseFile | LogFile]:

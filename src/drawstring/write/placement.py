@@ -281,7 +281,7 @@ class _GroupWork:
         Only groups that are written in the usual way have theirs made together.
         """
         if self._task.lookup is not None:
-            self._task.lookup.look_at_rivals()
+            self._task.lookup.reload_rival_markers()
         if len(places) >= TOGETHER_MIN and self._task.dual_write is None:
             files = [file for each in places for file in self._announced(*each)]
             self._task.settings.markers(self._storage).expect(files)

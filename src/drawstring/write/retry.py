@@ -54,7 +54,7 @@ from drawstring.txn.conflict_resolution import (
     OwnChanges,
     changed_properties,
     files_deleted,
-    look_ahead,
+    preload_concurrent_commits,
     properties_race,
     refuse_conflicts,
     rolled_back_error,
@@ -63,7 +63,7 @@ from drawstring.txn.conflict_resolution import (
 from drawstring.txn.heartbeat import HEARTBEAT_FOLDER, alive_elsewhere, describe_instant, leased, process_of
 from drawstring.txn.locks.service_lease import is_runner_dead
 from drawstring.txn.read_set import NO_ROWS, InPartitions, Reads, shown
-from drawstring.txn.reservations import Parts, await_reserved, changed_parts, reach_of, refuse_reserved
+from drawstring.txn.reservations import Parts, await_reserved, changed_parts, conflict_scope, refuse_reserved
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import LockedTable, Transaction
 from drawstring.write.facts import WriteFacts
@@ -362,7 +362,7 @@ def flush_to_commit(
         await_begun(context, options, facts.timeline, facts.time)
     if encodes and metadata.touched:
         facts.locked.lock.afterwards(facts.locked.guard.encode(write, metadata))
-        look_ahead(facts.timeline, facts.locked.store)
+        preload_concurrent_commits(facts.timeline, facts.locked.store)
 
 
 def await_begun(
@@ -502,7 +502,7 @@ def _refuse_conflicts(own: OwnChanges, facts: WriteFacts, now: Timeline, reserve
     try:
         refuse_conflicts(own, facts.timeline, now, facts.locked)
     except LostRaceError as lost:
-        if reserved is None or not reach_of((own,)) - reserved:
+        if reserved is None or not conflict_scope((own,)) - reserved:
             raise
         raise OutrunError(lost.message, instant=lost.instant) from lost
 

@@ -17,7 +17,7 @@ from drawstring.base.errors import ConflictError, DrawstringError
 from drawstring.formats.metadata.plans import decode_clustering_plan, is_cancelled_by_writes
 from drawstring.model.instant import WRITE_ACTIONS, Action, State
 from drawstring.model.table_version import LAYOUT_2
-from drawstring.services.rollback import undoable
+from drawstring.services.rollback import instants_to_roll_back
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.table import Table
 from drawstring.testing import context_of
@@ -215,7 +215,7 @@ def _plan_clustering(world: World, table: Table, step: Step) -> None:
 
 def _rollback(world: World, table: Table, step: Step) -> None:
     """Take one of the pending actions back by name."""
-    pending = undoable(table.timeline)
+    pending = instants_to_roll_back(table.timeline)
     if not pending:
         return
     target = pending[step.keys[0] % len(pending)]

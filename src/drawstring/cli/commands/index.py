@@ -67,13 +67,13 @@ def indexes(
         return
     if act == "schedule":
         planned = table.indexes.schedule(name, column, using=using, partitioned=partitioned, options=given)
-        _say("planned", planned, as_json=as_json)
+        _print_change("planned", planned, as_json=as_json)
         return
     table.indexes.drop(name, options=given)
-    _say("dropped", name, as_json=as_json)
+    _print_change("dropped", name, as_json=as_json)
 
 
-def _say(what: str, name: str, *, as_json: bool) -> None:
+def _print_change(what: str, name: str, *, as_json: bool) -> None:
     if as_json:
         output.print_json({what: name})
     else:

@@ -20,7 +20,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -62,7 +62,7 @@ def files(
         (_row(part) for part in slices),
     )
     total = size_text(sum(part.size_bytes for part in slices))
-    groups = counted(len(slices), "file group")
+    groups = pluralize(len(slices), "file group")
     output.print_line(f"{groups}, {total}")
 
 
@@ -76,7 +76,7 @@ def partitions(path: TablePath, *, as_json: AsJson = False, storage_option: Stor
         ("partition", "file groups", "base files", "log files", "size"),
         ((*list(row.values())[:-1], size_text(row["bytes"])) for row in rows),
     )
-    output.print_line(counted(len(rows), "partition"))
+    output.print_line(pluralize(len(rows), "partition"))
 
 
 def _of_partition(slices: list[FileSlice], partition: str, table: str) -> list[FileSlice]:
@@ -254,7 +254,7 @@ def metadata(
         return
     titles = [name.replace("_", " ") for name in rows.column_names]
     output.print_grid(titles, (list(row.values()) for row in rows.to_pylist()))
-    output.print_line(counted(rows.num_rows, "partition" if partition is None else "record"))
+    output.print_line(pluralize(rows.num_rows, "partition" if partition is None else "record"))
     with suppress(CorruptTableError):  # `drawstring services validate` tells
         print_unused([each for each in table.indexes.list() if partition in (None, each.name)])
 

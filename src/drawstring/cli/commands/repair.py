@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from drawstring.base.errors import CorruptTableError, InvalidError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -40,7 +40,7 @@ from drawstring.model.result import (
     VersionResult,
 )
 from drawstring.model.table_version import DEFAULT_VERSION
-from drawstring.services.rollback import undoable
+from drawstring.services.rollback import instants_to_roll_back
 from drawstring.table import Table
 
 Pending = Annotated[
@@ -72,14 +72,14 @@ def rollback(
     elif not result:
         output.print_line("no write is pending")
     elif isinstance(result, RollbackResult):
-        files = counted(result.files, "file")
+        files = pluralize(result.files, "file")
         output.print_line(f"rolled back the {result.action} {result.instant}: {files}")
     else:
         output.print_grid(("file to delete",), [(each,) for each in result.files])
-        files = counted(len(result.files), "file")
+        files = pluralize(len(result.files), "file")
         output.print_line(f"the {result.action} {result.instant}, {files}; nothing was rolled back")
     if not as_json:
-        for each in undoable(table.timeline):
+        for each in instants_to_roll_back(table.timeline):
             if not result or each.requested != result.instant:
                 text = f"also pending, to be rolled back by name: the {each.action} {each.requested}"
                 output.print_line(text)
@@ -168,7 +168,7 @@ def restore(
             return
         rows = [(time, action, output.instant_text(time)) for time, action in plan.instants]
         output.print_grid(("instant to undo", "action", "requested"), rows)
-        output.print_line(f"{counted(len(rows), 'instant')}; nothing was undone")
+        output.print_line(f"{pluralize(len(rows), 'instant')}; nothing was undone")
         return
     result = table.savepoints.restore(instant, options=given)
     if as_json:
@@ -176,7 +176,9 @@ def restore(
     elif not result:
         output.print_line("nothing to undo")
     else:
-        undone = f"undid {counted(len(result.undone), 'instant')}, deleted {counted(result.files, 'file')}"
+        undone = (
+            f"undid {pluralize(len(result.undone), 'instant')}, deleted {pluralize(result.files, 'file')}"
+        )
         text = f"{undone}: the table is as of {result.restored_to}, in {result.seconds:.1f} s"
         output.print_line(text)
 
@@ -220,7 +222,7 @@ def validate(
     if not found.is_sound:
         errors = sum(1 for each in found.findings if each.severity == "error")
         raise CorruptTableError(
-            f"The table has {counted(errors, 'error')}. See each finding above.", table=path
+            f"The table has {pluralize(errors, 'error')}. See each finding above.", table=path
         )
 
 
@@ -247,9 +249,9 @@ def repair(
             " is wrong"
         )
     elif apply:
-        output.print_line(f"{counted(len(done), 'repair')} applied")
+        output.print_line(f"{pluralize(len(done), 'repair')} applied")
     else:
-        output.print_line(f"{counted(len(done), 'repair')} found; apply them with --apply")
+        output.print_line(f"{pluralize(len(done), 'repair')} found; apply them with --apply")
 
 
 def _show(findings: Sequence[Finding]) -> None:
@@ -260,13 +262,13 @@ def _show(findings: Sequence[Finding]) -> None:
 
 def _summary(found: Validation) -> str:
     looked = [
-        counted(found.instants, "instant"),
-        counted(found.partitions, "partition"),
-        counted(found.file_groups, "file group"),
-        counted(found.files, "file"),
+        pluralize(found.instants, "instant"),
+        pluralize(found.partitions, "partition"),
+        pluralize(found.file_groups, "file group"),
+        pluralize(found.files, "file"),
     ]
     if found.records is not None:
-        looked.append(counted(found.records, "record"))
+        looked.append(pluralize(found.records, "record"))
     return f"{'sound' if found.is_sound else 'not sound'}: looked at {', '.join(looked)}"
 
 
@@ -370,9 +372,11 @@ def _show_version(result: VersionResult, as_json: bool) -> None:
     if result.old == result.new:
         text = f"the table has version {result.new} already"
         if result.instants:
-            text += f"; deleted {counted(result.instants, 'file')} of an interrupted change"
+            text += f"; deleted {pluralize(result.instants, 'file')} of an interrupted change"
     else:
-        moved = f", {counted(result.instants + result.archived, 'instant')} moved" if result.instants else ""
+        moved = (
+            f", {pluralize(result.instants + result.archived, 'instant')} moved" if result.instants else ""
+        )
         folded = f", compacted at {result.compacted}" if result.compacted else ""
         text = f"version {result.old} is {result.new} now{folded}{moved}, in {result.seconds:.1f} s"
     output.print_line(text)
@@ -444,7 +448,7 @@ def _audit(table: Table, act: str, *, as_json: bool) -> None:
         output.print_json(asdict(found))
         return
     state = "recorded" if found.enabled else "not recorded"
-    output.print_line(f"leases are {state}; {counted(found.leases, 'lease')} on record")
+    output.print_line(f"leases are {state}; {pluralize(found.leases, 'lease')} on record")
     if table._context.storage.local_path("") is not None:
         output.print_line(
             "the table is in local files: of its own lock nothing is recorded, only of writers with"
@@ -463,8 +467,8 @@ def _clean(table: Table, age_days: int, *, is_dry: bool, as_json: bool) -> None:
     if as_json:
         output.print_json({"changed": bool(files) and not is_dry, "files": list(files)})
         return
-    found, done = counted(len(files), "record"), "would be deleted" if is_dry else "deleted"
-    output.print_line(f"{found} of leases older than {counted(age_days, 'day')} {done}")
+    found, done = pluralize(len(files), "record"), "would be deleted" if is_dry else "deleted"
+    output.print_line(f"{found} of leases older than {pluralize(age_days, 'day')} {done}")
 
 
 def _lock_fields(lock: LockState) -> Mapping[str, object]:

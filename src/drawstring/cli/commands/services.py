@@ -24,7 +24,7 @@ from cyclopts.validators import Number
 
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -77,7 +77,7 @@ def archive(
         output.print_line("nothing to archive")
     else:
         span = f"{output.instant_text(result.first)} to {output.instant_text(result.last)}"
-        text = f"archived {counted(result.instants, 'instant')} of {span}, in {result.seconds:.1f} s"
+        text = f"archived {pluralize(result.instants, 'instant')} of {span}, in {result.seconds:.1f} s"
         output.print_line(text)
 
 
@@ -88,7 +88,7 @@ def _show_archive(instants: list[Instant], as_json: bool) -> None:
     if instants:
         rows = [(each.requested, str(each.action), output.instant_text(each.requested)) for each in instants]
         output.print_grid(("instant to archive", "action", "requested"), rows)
-    output.print_line(f"{counted(len(instants), 'instant')}; nothing was archived")
+    output.print_line(f"{pluralize(len(instants), 'instant')}; nothing was archived")
 
 
 RetainCommits = Annotated[
@@ -150,15 +150,15 @@ def _show_clean(plan: CleanPlan | None, as_json: bool) -> None:
         output.print_grid(("partition", "file to delete"), rows)
         kept = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
         gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
-        found = f"{counted(len(rows), 'file')} in {counted(len(plan.files), 'partition')}"
+        found = f"{pluralize(len(rows), 'file')} in {pluralize(len(plan.files), 'partition')}"
         output.print_line(f"{found}{gone}{kept}; nothing was deleted")
 
 
 def _clean_message(result: CleanResult) -> str:
     dropped = result.partitions_deleted
-    gone = f", {counted(dropped, 'partition')} with them" if dropped else ""
+    gone = f", {pluralize(dropped, 'partition')} with them" if dropped else ""
     kept = f"; files since {result.earliest_retained} stay" if result.earliest_retained else ""
-    deleted = f"{counted(result.files, 'file')} in {counted(result.partitions, 'partition')}"
+    deleted = f"{pluralize(result.files, 'file')} in {pluralize(result.partitions, 'partition')}"
     return f"deleted {deleted}{gone}{kept}, {result.seconds:.1f} s"
 
 
@@ -198,7 +198,7 @@ def expire_partitions(
             return
         if found:
             output.print_grid(("partition to drop",), [(each,) for each in found])
-        output.print_line(f"{counted(len(found), 'partition')}; nothing was dropped")
+        output.print_line(f"{pluralize(len(found), 'partition')}; nothing was dropped")
         return
     result = table.services.expire_partitions(retain_days=retain_days, partitions=only, options=given)
     if as_json:
@@ -243,19 +243,21 @@ def run_services(
                 idle = False
                 outcomes.append((path, done))
                 if not as_json:
-                    _say(f"{path}: {done.task}: {_services_message(done)}")
+                    _print_text(f"{path}: {done.task}: {_services_message(done)}")
             if idle and not as_json:
-                _say(f"{path}: nothing was due")
+                _print_text(f"{path}: nothing was due")
         if as_json:
             output.print_json([_fields(path, done) for path, done in outcomes])
         return sum(done.error is not None for _, done in outcomes)
 
     if watch:
         if not as_json:
-            _say(f"running services of {counted(len(paths), 'table')} every {every:g} s, until interrupted")
+            _print_text(
+                f"running services of {pluralize(len(paths), 'table')} every {every:g} s, until interrupted"
+            )
         _repeat(run_round, every)
     elif failures := run_round():
-        raise UnavailableError(f"{counted(failures, 'service')} failed. See the error of each above.")
+        raise UnavailableError(f"{pluralize(failures, 'service')} failed. See the error of each above.")
 
 
 def _repeat(work: Callable[[], int], every: float) -> None:
@@ -292,7 +294,7 @@ def _fields(path: str, done: TaskOutcome) -> dict[str, output.Value]:
     }
 
 
-def _say(text: str) -> None:
+def _print_text(text: str) -> None:
     output.print_line(text)
 
 
@@ -305,12 +307,12 @@ def _services_message(done: TaskOutcome) -> str:
         case CommitResult(operation="delete_partition"):
             return f"old partitions dropped at instant {done.result.instant}"
         case CleanResult():
-            return f"{counted(done.result.files, 'file')} deleted in {done.result.seconds:.1f} s"
+            return f"{pluralize(done.result.files, 'file')} deleted in {done.result.seconds:.1f} s"
         case ArchiveResult():
-            return f"{counted(done.result.instants, 'instant')} in {done.result.seconds:.1f} s"
+            return f"{pluralize(done.result.instants, 'instant')} in {done.result.seconds:.1f} s"
         case result:
             size = size_text(result.bytes_written)
-            written = f"{counted(result.records_written, 'row')} in {counted(result.files, 'file')}"
+            written = f"{pluralize(result.records_written, 'row')} in {pluralize(result.files, 'file')}"
             return f"{written} ({size}), {result.seconds:.1f} s"
 
 
@@ -443,7 +445,9 @@ def cluster(
 
 def _cluster_message(result: CommitResult) -> str:
     size = size_text(result.bytes_written)
-    written = f"{counted(result.records_written, 'row')} into {counted(result.files, 'base file')} ({size})"
+    written = (
+        f"{pluralize(result.records_written, 'row')} into {pluralize(result.files, 'base file')} ({size})"
+    )
     return f"clustered {written} in {result.seconds:.1f} s, at instant {result.instant}"
 
 
@@ -550,7 +554,7 @@ def compact_base_files(
 def _compact_message(result: CommitResult) -> str:
     kind = "log file" if result.operation == "log_compact" else "base file"
     size = size_text(result.bytes_written)
-    written = f"{counted(result.records_written, 'row')} into {counted(result.files, kind)} ({size})"
+    written = f"{pluralize(result.records_written, 'row')} into {pluralize(result.files, kind)} ({size})"
     return f"compacted {written} in {result.seconds:.1f} s, at instant {result.instant}"
 
 

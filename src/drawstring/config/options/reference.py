@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from drawstring.config.keys.idle import idle_options
 from drawstring.config.keys.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS, STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
+from drawstring.config.keys.without_effect import options_without_effect
 from drawstring.config.keys.write import IDENTITY_OPTIONS, WRITE_OPTIONS
 from drawstring.config.options.option import NOTHING, Kind, Option, text_of
 
@@ -57,7 +57,7 @@ def reference_page() -> str:
             "These options are accepted; a log message (level INFO) lists those that were given.\n",
             "| key | reason |",
             "|---|---|",
-            *(f"| `{key}` | {why} |" for key, why in sorted(idle_options().items())),
+            *(f"| `{key}` | {why} |" for key, why in sorted(options_without_effect().items())),
             "",
         ]
     )

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.concurrency import is_of_users_provider
-from drawstring.config.keys.idle import idle_options
 from drawstring.config.keys.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS, STORAGE_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
+from drawstring.config.keys.without_effect import options_without_effect
 from drawstring.config.keys.write import COMMIT_METADATA_PREFIX, WRITE_OPTIONS
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 from drawstring.config.options.unknown_keys import close_key, pass_over_unknown, unknown_key
@@ -83,7 +83,7 @@ def parse_options(given: Given, scope: Scope) -> dict[Option, tuple[str, Value]]
         if text is None or (option is None and name.startswith(prefix)):
             continue
         if option is None:
-            reason = _idle_reason(name, given)
+            reason = _reason_without_effect(name, given)
             if reason:
                 ignored[key] = reason
         elif option.applies_to(scope):
@@ -179,7 +179,7 @@ def _warn(message: str) -> None:
     _LOG.warning("%s", message)
 
 
-def _idle_reason(name: str, given: Given) -> str | None:
+def _reason_without_effect(name: str, given: Given) -> str | None:
     """Return why a key without an option of its own may be passed over; None for keys that nobody knows.
 
     Raises:
@@ -190,8 +190,8 @@ def _idle_reason(name: str, given: Given) -> str | None:
         if difflib.get_close_matches(key, _BARE, n=1, cutoff=0.85):
             raise unknown_key(key)
         return None
-    if key in idle_options():
-        return idle_options()[key]
+    if key in options_without_effect():
+        return options_without_effect()[key]
     if is_of_users_provider(key, given) and close_key(key) is None:
         return _OF_USERS_LOCK
     if key not in _OF_INGESTION:

@@ -24,11 +24,11 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.concurrency import CONCURRENCY_OPTIONS, LOCK_OPTIONS
-from drawstring.config.keys.idle import idle_options
 from drawstring.config.keys.ingest import INGEST_OPTIONS
 from drawstring.config.keys.read import READ_OPTIONS, STORAGE_OPTIONS
 from drawstring.config.keys.services import ARCHIVE_OPTIONS, CLEAN_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
+from drawstring.config.keys.without_effect import options_without_effect
 from drawstring.config.keys.write import IDENTITY_OPTIONS, UNKNOWN_KEYS, WRITE_OPTIONS
 from drawstring.config.options.option import Given, text_of
 
@@ -157,7 +157,9 @@ def known_keys() -> frozenset[str]:
     """Return the keys of all options, of Hudi's and drawstring's own, in lower case."""
     own = (*WRITE_OPTIONS, *READ_OPTIONS, *CHECKED_OPTIONS, *STORAGE_OPTIONS, *INGEST_OPTIONS)
     of_own = (key for option in own for key in option.keys)
-    return frozenset((*of_own, *idle_options(), *(key for each in hudi_options() for key in each.keys)))
+    return frozenset(
+        (*of_own, *options_without_effect(), *(key for each in hudi_options() for key in each.keys))
+    )
 
 
 def _within_edits(key: str, known: Iterable[str]) -> str | None:
@@ -189,7 +191,7 @@ def _like_identity(key: str) -> str | None:
     keys = [
         each for option in IDENTITY_OPTIONS for each in option.keys if "drop" not in each or "drop" in key
     ]
-    return _most_alike((key, _COLUMNS.sub("field", key)), keys, _LIKE_IDENTITY)
+    return _closest((key, _COLUMNS.sub("field", key)), keys, _LIKE_IDENTITY)
 
 
 def _without_segment(key: str) -> str | None:
@@ -206,10 +208,10 @@ def _shortened(key: str) -> set[str]:
 
 
 def _like_own(key: str) -> str | None:
-    return _most_alike((key,), [each for each in known_keys() if each.startswith(_OWN)], _LIKE_OWN)
+    return _closest((key,), [each for each in known_keys() if each.startswith(_OWN)], _LIKE_OWN)
 
 
-def _most_alike(spellings: tuple[str, ...], keys: Collection[str], cutoff: float) -> str | None:
+def _closest(spellings: tuple[str, ...], keys: Collection[str], cutoff: float) -> str | None:
     """Return the key that is most like one of some spellings, without the beginnings that many keys have."""
     by_rest = {_FAMILIES.sub("", each): each for each in keys}
     best: tuple[float, str] = (0.0, "")

@@ -218,7 +218,7 @@ def _check_unambiguous(rows: pa.Table, actions: Array, config: TableConfig) -> N
     updated = np.bincount(codes[actions == RowAction.UPDATE], minlength=distinct)
     wrong = (times > 1) & (inserts < times) & (deleted < times)
     if wrong.any():
-        wrong &= ~((updated == times) & _one_wins(rows, codes, distinct, config))
+        wrong &= ~((updated == times) & _has_single_winner(rows, codes, distinct, config))
     if wrong.any():
         key = rows.column(RECORD_KEY)[int(np.flatnonzero(wrong[codes])[0])].as_py()
         raise InvalidError(
@@ -227,7 +227,7 @@ def _check_unambiguous(rows: pa.Table, actions: Array, config: TableConfig) -> N
         )
 
 
-def _one_wins(rows: pa.Table, codes: Array, distinct: int, config: TableConfig) -> Array:
+def _has_single_winner(rows: pa.Table, codes: Array, distinct: int, config: TableConfig) -> Array:
     """Return for each key whether one of its rows alone has the greatest ordering value."""
     ordering = ordering_of(rows, config)
     if not ordering:

@@ -83,7 +83,7 @@ def log_runs(
     ]
 
 
-def why_not_rewritable(config: TableConfig) -> str | None:
+def reason_not_rewritable(config: TableConfig) -> str | None:
     """Return why merging the log blocks of the table among themselves would change their meaning, if so."""
     reasons = [
         (
@@ -101,7 +101,7 @@ def check_rewritable(config: TableConfig) -> None:
     Raises:
         UnsupportedError: it would change; the message has the reason.
     """
-    reason = why_not_rewritable(config)
+    reason = reason_not_rewritable(config)
     if reason is not None:
         raise UnsupportedError(
             f"Log compaction of a table that {reason} is not supported by this release. Compact the table"

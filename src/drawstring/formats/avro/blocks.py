@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.formats.avro.container import decode_container, encode_container
 from drawstring.formats.avro.decoder import DAMAGE, Spans, decode_rows
 from drawstring.formats.avro.encoder import binary_parts, encode_rows, join
@@ -108,7 +108,7 @@ def encode_datums(batch: pa.RecordBatch, schema_json: str) -> bytes:
     datums = encode_rows(rows.to_struct_array(), avro)
     if datums.null_count:
         raise InvalidError(
-            f"A column that must not be null is null in {counted(datums.null_count, 'record')}. "
+            f"A column that must not be null is null in {pluralize(datums.null_count, 'record')}. "
             "Fill in the values, or make the column nullable."
         )
     lengths = np.diff(binary_parts(datums)[0])

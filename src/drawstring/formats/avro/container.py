@@ -103,7 +103,7 @@ def _decode(data: bytes, field: str | None) -> tuple[list[dict[str, Any]], dict[
 
 def _rest_of(block: bytes, schema: Any, field: str) -> dict[str, Any] | None:
     """Return a field of a record whose first field is a map that is passed over; None for other records."""
-    first, others = _without_first(schema)
+    first, others = _split_first_field(schema)
     stream = io.BytesIO(block)
     if first == field or not _is_optional_map(schema["fields"][0]) or not _pass_over(stream, len(block)):
         return None
@@ -218,7 +218,7 @@ def _datum(schema: Any, value: Any) -> bytes:
 
 
 def _sized_datum(schema: Any, record: dict[str, Any]) -> bytes:
-    first, others = _without_first(schema)
+    first, others = _split_first_field(schema)
     return _with_size(_datum(schema["fields"][0]["type"], record[first])) + _datum(others, record)
 
 
@@ -270,7 +270,7 @@ def _pass_over(stream: io.BytesIO, end: int) -> bool:
     return True
 
 
-def _without_first(schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+def _split_first_field(schema: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the name of a record's first field, and the schema of the other fields."""
     first, *others = schema["fields"]
     return first["name"], {**schema, "fields": others}

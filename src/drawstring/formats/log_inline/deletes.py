@@ -530,13 +530,13 @@ def encode_deletes(keys: pa.Array, partition: str, ordering: pa.Array | None = N
 def _encode_ordering(ordering: pa.Array) -> pa.Array:
     if pt.is_struct(ordering.type):
         return _encode_several(ordering)
-    return _or_else(_encode_values(ordering), ordering, _NO_ORDERING)
+    return _with_default(_encode_values(ordering), ordering, _NO_ORDERING)
 
 
 def _encode_several(ordering: pa.StructArray) -> pa.Array:
     """Wrap the values of several columns in an ArrayWrapper; rows with only nulls have no ordering value."""
     columns = [ordering.field(at) for at in range(ordering.type.num_fields)]
-    parts = [_or_else(_encode_values(column), column, encode_long(0)) for column in columns]
+    parts = [_with_default(_encode_values(column), column, encode_long(0)) for column in columns]
     head = encode_long(_ARRAY_BRANCH) + encode_long(1) + encode_long(len(columns))
     wrapped = join([head, *parts, encode_long(0)])
     empty = columns[0].is_null()
@@ -545,7 +545,7 @@ def _encode_several(ordering: pa.StructArray) -> pa.Array:
     return pc.if_else(empty, pa.scalar(_NO_ORDERING, pa.binary()), wrapped)
 
 
-def _or_else(encoded: pa.Array, values: pa.Array, absent: bytes) -> pa.Array:
+def _with_default(encoded: pa.Array, values: pa.Array, absent: bytes) -> pa.Array:
     return pc.if_else(values.is_valid(), encoded, pa.scalar(absent, pa.binary()))
 
 

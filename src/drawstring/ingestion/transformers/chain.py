@@ -108,7 +108,7 @@ class UserFunction:
         if isinstance(result, type(rows)) and not isinstance(result, pa.RecordBatchReader):
             return result
         schema, batches = self._batches_of(result)
-        return pa.RecordBatchReader.from_batches(schema, self._later(batches))
+        return pa.RecordBatchReader.from_batches(schema, self._deferred(batches))
 
     def _batches_of(self, result: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
         with self._told():
@@ -119,7 +119,7 @@ class UserFunction:
                     f"The result of the transformer {self.name} cannot be taken. {error.message}"
                 ) from error
 
-    def _later(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _deferred(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with self._told():
             yield from batches
 

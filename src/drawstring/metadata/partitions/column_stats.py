@@ -66,7 +66,7 @@ from drawstring.formats.data_file import Selection, is_parquet
 from drawstring.formats.parquet.statistics import column_summaries, summaries_of_rows
 from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS, may_hide_values
-from drawstring.metadata.column_stats import (
+from drawstring.metadata.column_stats_record import (
     MAX,
     MIN,
     ColumnStatistics,
@@ -77,7 +77,6 @@ from drawstring.metadata.column_stats import (
     encode_statistics,
     keeps_order,
 )
-from drawstring.metadata.contents import looked_up
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.merging import is_true
 from drawstring.metadata.partitions.maintainer import (
@@ -88,6 +87,7 @@ from drawstring.metadata.partitions.maintainer import (
     TableChange,
     TableFacts,
 )
+from drawstring.metadata.record_tables import looked_up
 from drawstring.metadata.table import (
     KEY,
     STATISTICS,

@@ -72,7 +72,12 @@ from drawstring.keygen.texts import map_distinct
 from drawstring.keygen.timestamps import date_texts
 from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.column_ranges import COLUMN_STATS
-from drawstring.metadata.column_stats import ColumnStatistics, Stored, encode_deleted, encode_statistics
+from drawstring.metadata.column_stats_record import (
+    ColumnStatistics,
+    Stored,
+    encode_deleted,
+    encode_statistics,
+)
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.partitions.bloom_filters import filter_records
 from drawstring.metadata.partitions.column_stats import (

@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_system_view import Listing
 from drawstring.merge.record_version import combined_chunks
-from drawstring.metadata.contents import path_of, records
 from drawstring.metadata.partitions.maintainer import GroupChange, InitialPartition, TableChange, TableFacts
+from drawstring.metadata.record_tables import path_of, records
 from drawstring.metadata.table import (
     ALL_PARTITIONS,
     FILE_INFOS,
@@ -86,7 +86,7 @@ class FileChanges:
             }
         )
 
-    def keeping(self, kept: Collection[str]) -> FileChanges:
+    def without_removing(self, kept: Collection[str]) -> FileChanges:
         """Return the same changes, but the records of some partitions that seemed to be gone are kept."""
         return replace(self, gone=tuple(each for each in self.gone if each not in kept))
 
@@ -138,7 +138,7 @@ class FilesMaintainer:
         elif change.clean is not None:
             changes = cleaned_files(change.clean)
             kept = [each for each in changes.gone if change.may_have_files(each)]
-            yield changes.keeping(kept).in_group()
+            yield changes.without_removing(kept).in_group()
 
     def define(self, storage: Storage, config: TableConfig) -> None:
         """Do nothing: a list of files is no index."""

@@ -44,7 +44,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.base.resources import BATCH_ROWS, EXCHANGE_BYTES_MAX, at_once, worker_threads
+from drawstring.base.resources import BATCH_ROWS, EXCHANGE_BYTES_MAX, map_in_threads, worker_threads
 from drawstring.config.table_config import TableConfig
 from drawstring.engine.grouping import split_by
 from drawstring.engine.local import stream
@@ -73,7 +73,7 @@ from drawstring.metadata.partitions.maintainer import (
     TableFacts,
 )
 from drawstring.metadata.reader import ENCODED
-from drawstring.metadata.record_index import (
+from drawstring.metadata.record_index_lookup import (
     FILE_ID,
     PARTITION,
     IndexFileGroup,
@@ -198,7 +198,7 @@ class ReadKeyChanges:
         many file groups as fit into memory are looked up at once.
         """
         for part in _by_log_bytes(groups):
-            named = at_once(self._named, part, worker_threads())
+            named = map_in_threads(self._named, part, worker_threads())
             if self.index is not None and self.index.is_partitioned:
                 by_partition: dict[str, list[int]] = defaultdict(list)
                 for number, group in enumerate(part):

@@ -60,7 +60,7 @@ from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.definitions import define, definitions
 from drawstring.metadata.partitions.maintainer import GroupChange, InitialPartition, TableChange, TableFacts
 from drawstring.metadata.partitions.record_index import GLOBAL_SIZING, records_in
-from drawstring.metadata.record_index import FILE_ID, PARTITION, RecordIndex
+from drawstring.metadata.record_index_lookup import FILE_ID, PARTITION, RecordIndex
 from drawstring.metadata.table import (
     IS_REMOVED,
     KEY,

@@ -126,8 +126,8 @@ class JsonService:
             )
         passes = error.code == _TOO_MANY or error.code >= _HTTP_SERVER_ERROR
         kind, step = (UnavailableError, _CHECK_SERVER) if passes else (InvalidError, _CHECK_RIGHTS)
-        told = f"{error.code} {error.reason}. {_start(error)}".rstrip()
-        return kind(f"{self._name} refuses {method} {url}: {told} {step}")
+        answer = f"{error.code} {error.reason}. {_start(error)}".rstrip()
+        return kind(f"{self._name} refuses {method} {url}: {answer} {step}")
 
     def _object(self, what: str, text: bytes) -> dict[str, Any]:
         """Return the object that an answer is."""
@@ -137,9 +137,9 @@ class JsonService:
             found = None
         if isinstance(found, dict):
             return found
-        told = text[:_SHOWN].decode(errors="replace")
+        answer = text[:_SHOWN].decode(errors="replace")
         raise InvalidError(
-            f"{self._name} answers {what} with what is no JSON object: {told!r}. {_CHECK_SERVER}"
+            f"{self._name} answers {what} with what is no JSON object: {answer!r}. {_CHECK_SERVER}"
         )
 
 
@@ -264,20 +264,21 @@ class PolarisCatalog:
     def _put_back(self, table: CatalogTable, old: dict[str, Any], error: DrawstringError) -> DrawstringError:
         """Give a table that was dropped its old definition, and return the error that tells of it all."""
         kind = UnavailableError if isinstance(error, UnavailableError) else InvalidError
-        told = f"Polaris has not changed {table.full_name}: {error}"
+        problem = f"Polaris has not changed {table.full_name}: {error}"
         try:
             if self._table(table.database, table.name) is not None:
-                return kind(f"{told} It is still there.")
+                return kind(f"{problem} It is still there.")
             self._post(table, old)
         except DrawstringError as again:
             properties = json.dumps(old.get("properties") or {})
             return kind(
-                f"{told} It may be dropped, and its definition could not be put back: {again} A sync that"
+                f"{problem} It may be dropped, and its definition could not be put back: {again} A sync that"
                 " succeeds creates it; then give it again its grants and what others set of its properties,"
                 f" which were {properties}."
             )
         return kind(
-            f"{told} It was dropped, and its old definition is put back. Give it again its grants, which are"
+            f"{problem} It was dropped, and its old definition is put back. Give it again its grants, which"
+            " are"
             " lost; the sync after the next commit tries again to change it."
         )
 

@@ -9,10 +9,10 @@ from typing import Final
 from drawstring.base.clock import Clock
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, UnsupportedError
 from drawstring.config.table_config import TableConfig
-from drawstring.metadata.definitions import definitions, why_not_used
+from drawstring.metadata.definitions import definitions, reason_not_used
 from drawstring.metadata.file_listing import NamedFiles, named_files
 from drawstring.metadata.reader import merged_parts
-from drawstring.metadata.record_index import open_record_index
+from drawstring.metadata.record_index_lookup import open_record_index
 from drawstring.metadata.table import FILES, about_metadata, kind_of, open_metadata_table
 from drawstring.model.files import FileSlice, FileStatus
 from drawstring.model.instant import Action
@@ -108,7 +108,7 @@ def indexed_places(inventory: Inventory, clock: Clock) -> OnePlaceEach | None:
     """
     try:
         index = open_record_index(inventory.storage, inventory.config, inventory.timeline, clock)
-        unused = why_not_used(definitions(inventory.storage))
+        unused = reason_not_used(definitions(inventory.storage))
     except DrawstringError:  # `metadata_findings` tells
         return None
     return OnePlaceEach(not index.is_partitioned, unused) if index is not None and index.groups else None

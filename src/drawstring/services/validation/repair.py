@@ -20,7 +20,7 @@ from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidEr
 from drawstring.config.keys.concurrency import DEFAULT_FAILED_WRITES, FailedWrites
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.filegroups.base_file_writer import ensure_partition_metadata
-from drawstring.metadata.definitions import definitions, undefine, why_not_used
+from drawstring.metadata.definitions import definitions, reason_not_used, undefine
 from drawstring.metadata.table import FILES, METADATA_FOLDER
 from drawstring.model.files import parse_data_file
 from drawstring.model.instant import FILE_ACTIONS
@@ -107,7 +107,7 @@ def _read_beside_others(context: TableContext) -> _IndexesRead:
             return _IndexesRead()
         read_indexes(storage, config, store.load(), clock)
         are_sound = True
-        if why_not_used(definitions(storage)) is None:
+        if reason_not_used(definitions(storage)) is None:
             return _IndexesRead(are_sound, ())
         unused = unused_index_findings(context, take_inventory(storage, config, store))
         return _IndexesRead(are_sound, unused)

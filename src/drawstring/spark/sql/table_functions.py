@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from drawstring.base.errors import InvalidError
 from drawstring.entry import open as open_table
-from drawstring.metadata.contents import records
+from drawstring.metadata.record_tables import records
 from drawstring.metadata.table import FILES, Kind, open_metadata_table, record_schema
 from drawstring.model.commit import CommitMetadata
 from drawstring.model.files import FileSlice

@@ -91,7 +91,7 @@ def search(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> Dat
     rows = _filtered(corpus, field.name, wanted)
     distance = _distance(rows[f"`{field.name}`"], F.lit(vector), wanted.metric)
     scored = rows.withColumn(_DISTANCE, distance).drop(field.name)
-    return _near(scored, wanted).orderBy(_DISTANCE).limit(wanted.count)
+    return _nearest(scored, wanted).orderBy(_DISTANCE).limit(wanted.count)
 
 
 def search_batch(spark: SparkSession, named: NamedTable, values: Sequence[str]) -> DataFrame:
@@ -115,7 +115,7 @@ def search_batch(spark: SparkSession, named: NamedTable, values: Sequence[str]) 
     queries = queries.toDF(*(f"{_QUERY_PREFIX}{each}" if each in taken else each for each in queries.columns))
     pairs = _filtered(corpus, field.name, wanted).crossJoin(F.broadcast(queries))
     distance = _distance(F.col(f"`{field.name}`"), F.col(_QUERY_VECTOR), wanted.metric)
-    scored = _near(pairs.withColumn(_DISTANCE, distance).drop(field.name, _QUERY_VECTOR), wanted)
+    scored = _nearest(pairs.withColumn(_DISTANCE, distance).drop(field.name, _QUERY_VECTOR), wanted)
     rank = F.row_number().over(Window.partitionBy(_QUERY).orderBy(_DISTANCE))
     ranked = scored.withColumn(_RANK, rank).where(F.col(_RANK) <= wanted.count).drop(_RANK)
     return ranked.orderBy(_QUERY, _DISTANCE)
@@ -183,7 +183,7 @@ def _filtered(corpus: DataFrame, column: str, wanted: _Wanted) -> DataFrame:
         raise InvalidError(f"The condition {wanted.where!r} cannot be used: {error}") from error
 
 
-def _near(scored: DataFrame, wanted: _Wanted) -> DataFrame:
+def _nearest(scored: DataFrame, wanted: _Wanted) -> DataFrame:
     return scored if wanted.distance_max is None else scored.where(F.col(_DISTANCE) <= wanted.distance_max)
 
 

@@ -491,7 +491,7 @@ def _arrow_field(field: T.StructField, path: str) -> pa.Field:
     return pa.field(field.name, _arrow_type(field.dataType, path), field.nullable)
 
 
-def _stands_for(spark: T.StructType, path: str) -> pa.DataType | None:
+def _represented_type(spark: T.StructType, path: str) -> pa.DataType | None:
     """Return the type of Hudi that a struct stands for in a statement, if it does."""
     name = spark.fieldNames()[0] if len(spark) == 1 else ""
     if not name.startswith(_STAND_IN):
@@ -508,7 +508,7 @@ def _arrow_type(spark: T.DataType, path: str) -> pa.DataType:
             return arrow
     if isinstance(spark, T.DecimalType):
         return pa.decimal128(spark.precision, spark.scale)
-    if isinstance(spark, T.StructType) and (stands := _stands_for(spark, path)) is not None:
+    if isinstance(spark, T.StructType) and (stands := _represented_type(spark, path)) is not None:
         return stands
     if isinstance(spark, T.VariantType):
         return _VARIANT

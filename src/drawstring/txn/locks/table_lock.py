@@ -193,19 +193,21 @@ class _CustomLock:
         self._table = table
 
     def try_acquire(self) -> bool:
-        with self._told("take the lock", UnavailableError):
+        with self._translated("take the lock", UnavailableError):
             return self._lock.try_acquire()
 
     def is_held(self) -> bool:
-        with self._told("say whether the lock is held", UnavailableError):
+        with self._translated("say whether the lock is held", UnavailableError):
             return self._lock.is_held()
 
     def check(self) -> None:
-        with self._told("say whether this process still holds the lock, which counts as lost", ConflictError):
+        with self._translated(
+            "say whether this process still holds the lock, which counts as lost", ConflictError
+        ):
             self._lock.check()
 
     def release(self) -> None:
-        with self._told("release the lock", UnavailableError):
+        with self._translated("release the lock", UnavailableError):
             self._lock.release()
 
     def holder(self) -> str:
@@ -215,7 +217,7 @@ class _CustomLock:
             return f"a holder whose name failed with {type(error).__name__}: {error}"
 
     @contextmanager
-    def _told(self, what: str, kind: type[DrawstringError]) -> Iterator[None]:
+    def _translated(self, what: str, kind: type[DrawstringError]) -> Iterator[None]:
         try:
             yield
         except DrawstringError:

@@ -49,12 +49,12 @@ def refuse_built_on(store: TimelineStore, timeline: Timeline, pending: Instant) 
     dependent = builds_on(((each, store.commit_metadata(each)) for each in later_writes), pending)
     if dependent is not None:
         raise CorruptTableError(
-            f"{what_was_lost(pending, dependent)} Nothing of it was deleted.",
+            f"{describe_loss(pending, dependent)} Nothing of it was deleted.",
             instant=pending.requested,
         )
 
 
-def what_was_lost(pending: Instant, after: Instant) -> str:
+def describe_loss(pending: Instant, after: Instant) -> str:
     """Say what happened and what to do, for an error message."""
     return (
         f"The {pending.action.completed_action} {pending.requested} had been completed, since the completed"

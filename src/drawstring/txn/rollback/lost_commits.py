@@ -69,11 +69,11 @@ def keep_files(storage: Storage, store: TimelineStore, pending: Instant, paths: 
         _copy(storage, path, copy)
     storage.sync(folders_above(copies))
     _log.warning(
-        "%s It is rolled back, and copies of its files are kept in %s.", what_it_lacks(pending), folder
+        "%s It is rolled back, and copies of its files are kept in %s.", describe_missing(pending), folder
     )
 
 
-def what_it_lacks(pending: Instant) -> str:
+def describe_missing(pending: Instant) -> str:
     """Describe the problem of a write that may have been completed, as a sentence."""
     return (
         f"The pending {pending.action} {pending.requested} has files and no markers, so it may have been"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 import drawstring
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -70,5 +70,5 @@ def bootstrap(
         output.print_result(result)
         return
     size = size_text(result.bytes_written)
-    written = f"{counted(result.records_written, 'row')}, {counted(result.files, 'base file')} ({size})"
+    written = f"{pluralize(result.records_written, 'row')}, {pluralize(result.files, 'base file')} ({size})"
     output.print_line(f"made a table: {written} in {result.seconds:.1f} s")

@@ -13,7 +13,7 @@ from cyclopts.validators import Number
 import drawstring
 from drawstring.base.clock import SystemClock
 from drawstring.base.errors import InvalidError
-from drawstring.base.text_format import counted
+from drawstring.base.text_format import pluralize
 from drawstring.cli import output
 from drawstring.cli.arguments import (
     AsJson,
@@ -210,7 +210,7 @@ def _show_each(
                 _show_outcome(outcome, as_json=as_json)
     if failed:
         raise InvalidError(
-            f"{len(failed)} of {counted(len(tables), 'table')} failed: {', '.join(failed)}. Correct what is"
+            f"{len(failed)} of {pluralize(len(tables), 'table')} failed: {', '.join(failed)}. Correct what is"
             " wrong with them, and run the command again: each goes on where it was."
         )
 
@@ -262,14 +262,14 @@ def _result_of(last: IngestProgress) -> IngestResult:
 def _told(progress: IngestProgress) -> str:
     left = size_text(progress.left) if progress.unit == "bytes" else f"{progress.left:,} {progress.unit}"
     rate = progress.rows / progress.seconds if progress.seconds else 0
-    batches, rows = counted(progress.batches, "batch"), counted(progress.rows, "row")
+    batches, rows = pluralize(progress.batches, "batch"), pluralize(progress.rows, "row")
     return f"{batches}, {rows}, {rate:,.0f} rows/s, {left} left, at {progress.checkpoint or 'no checkpoint'}"
 
 
 def _summary(result: IngestResult) -> str:
     if not result.batches:
         return "nothing new"
-    rejected = f", {counted(result.rejected, 'record')} left out" if result.rejected else ""
-    rows, batches = counted(result.rows, "row"), counted(result.batches, "batch")
+    rejected = f", {pluralize(result.rejected, 'record')} left out" if result.rejected else ""
+    rows, batches = pluralize(result.rows, "row"), pluralize(result.batches, "batch")
     done = f"ingested {rows} in {batches}{rejected}, {result.seconds:.1f} s"
     return f"{done}; the source goes on at {result.checkpoint}" if result.checkpoint else done

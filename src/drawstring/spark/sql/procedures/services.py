@@ -55,7 +55,9 @@ def _newest_first(instants: Sequence[Instant]) -> list[Instant]:
     return sorted(instants, key=lambda each: each.requested, reverse=True)
 
 
-def _to_do(call: Call, operation: str, action: Action, schedule: Callable[[], str | None]) -> list[str]:
+def _instants_to_run(
+    call: Call, operation: str, action: Action, schedule: Callable[[], str | None]
+) -> list[str]:
     """Return the plans of a call: the one that it schedules; without one, those that are pending, to run.
 
     Args:
@@ -76,7 +78,7 @@ def _to_do(call: Call, operation: str, action: Action, schedule: Callable[[], st
 def run_compaction(call: Call) -> Rows:
     """Schedule and run compactions."""
     operation, options = _operation(call, "run"), call.options
-    done = _to_do(
+    done = _instants_to_run(
         call, operation, Action.COMPACTION, lambda: call.table.services.schedule_compaction(options=options)
     )
     if operation != _SCHEDULE:
@@ -117,7 +119,7 @@ def run_clustering(call: Call) -> Rows:
         if not partitions:
             return []
     operation, chosen = _operation(call, "run"), partitions or None
-    done = _to_do(
+    done = _instants_to_run(
         call,
         operation,
         Action.CLUSTERING,
@@ -314,7 +316,7 @@ def partition_bucket_index_manager(call: Call) -> Rows:
     if call.flag("show_config"):
         return [(_SUCCESS, "SHOW_CONFIG", ";".join(_configurations(call)))]
     if instant := call.text("rollback"):
-        return [(_SUCCESS, "ROLLBACK", _undone(call, instant))]
+        return [(_SUCCESS, "ROLLBACK", _rolled_back(call, instant))]
     added = call.text("add")
     expressions = call.text("overwrite") or added
     if expressions is None:
@@ -346,7 +348,7 @@ def _configurations(call: Call) -> Iterator[str]:
             )
 
 
-def _undone(call: Call, instant: str) -> str:
+def _rolled_back(call: Call, instant: str) -> str:
     """Undo the commit that changed numbers of buckets.
 
     Raises:

@@ -34,10 +34,10 @@ import pyarrow.compute as pc
 from drawstring.base.errors import InvalidError
 from drawstring.base.lazy import cached_property
 from drawstring.merge.record_version import combined_chunks
-from drawstring.metadata.column_stats import MAX, MIN, bounds_as_text, combined, type_names
+from drawstring.metadata.column_stats_record import MAX, MIN, bounds_as_text, combined, type_names
 from drawstring.metadata.merging import listed_after, listed_files, newest
 from drawstring.metadata.reader import FILE_LISTS, FileKey, Key, no_rows, read_rows
-from drawstring.metadata.record_index import file_ids, instants
+from drawstring.metadata.record_index_lookup import file_ids, instants
 from drawstring.metadata.table import (
     ALL_PARTITIONS,
     BLOOM,

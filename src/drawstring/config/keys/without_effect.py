@@ -548,7 +548,7 @@ _OF_EARLIER_RELEASES: Final[Mapping[str, str]] = {
 
 
 @cache
-def idle_options() -> Mapping[str, str]:
+def options_without_effect() -> Mapping[str, str]:
     """Return the options that have nothing to act on, in lower case, with the reason of each."""
     of_hudi = {key: reason for reason, keys in _KEYS.items() for key in keys.split()}
     return {**of_hudi, **_OF_EARLIER_RELEASES}
