@@ -19,7 +19,7 @@ from sqlalchemy.dialects import mysql
 
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
-from drawstring.ingestion.jdbc import address_of, arrow_type, text_of_value, value_of_text
+from drawstring.plugins.jdbc import address_of, arrow_type, text_of_value, value_of_text
 
 JDBC = "hoodie.streamer.jdbc."
 WRITE = {

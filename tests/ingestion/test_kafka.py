@@ -18,7 +18,8 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.ingestion.file_sources import parse_records
-from drawstring.ingestion.kafka import (
+from drawstring.ingestion.source_protocol import Reading
+from drawstring.plugins.kafka import (
     KafkaSource,
     KafkaTopic,
     OffsetRange,
@@ -27,7 +28,6 @@ from drawstring.ingestion.kafka import (
     offsets_of,
     ranges_within,
 )
-from drawstring.ingestion.source_protocol import Reading
 from tests.support.kafka import Broker
 from tests.support.processes import ROOT
 
@@ -171,7 +171,7 @@ def test_what_is_missing_is_told(broker: Broker, tmp_path: Path) -> None:
 def test_a_broker_that_does_not_answer_is_named_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("drawstring.ingestion.kafka._TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("drawstring.plugins.kafka._TIMEOUT_SECONDS", 0.5)
     with pytest.raises(UnavailableError, match=r"Kafka at 127\.0\.0\.1:1 does not answer about topic t"):
         ingest(tmp_path, Broker("127.0.0.1:1"), "t", retries=0)
     assert capfd.readouterr().err == ""

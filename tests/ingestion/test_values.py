@@ -18,10 +18,10 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.debezium import MYSQL, POSTGRES, DebeziumValues
-from drawstring.ingestion.kafka import KafkaSource, Reset
-from drawstring.ingestion.schema_registry import AvroValues, SchemaRegistry, fetch_schema
 from drawstring.ingestion.source_protocol import Reading, Rejected
+from drawstring.plugins.debezium import MYSQL, POSTGRES, DebeziumValues
+from drawstring.plugins.kafka import KafkaSource, Reset
+from drawstring.plugins.schema_registry import AvroValues, SchemaRegistry, fetch_schema
 
 NOTHING = pa.schema([])
 RIDE = {

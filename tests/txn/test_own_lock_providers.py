@@ -16,6 +16,7 @@ from drawstring.config.keys.concurrency import LOCK_PROVIDER, LockSettings
 from drawstring.storage.protocol import Storage
 from drawstring.txn.locks.file_lock import InProcessLock
 from drawstring.txn.locks.table_lock import Lock, table_lock
+from tests.support.distributions import installed
 from tests.support.lock_providers import provided, settings_of
 from tests.support.methods import method
 from tests.support.rows import held, rides
@@ -48,16 +49,12 @@ class LogLock:
 
 @pytest.fixture
 def own_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Install a distribution with an entry point, as `pip install` does."""
-    site = tmp_path / "site"
-    info = site / "mylocks-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "mylocks.py").write_text(OWN_PROVIDER)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylocks\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[drawstring.lock_providers]\nmine = mylocks:LogLock\n")
-    monkeypatch.syspath_prepend(str(site))
-    yield "mine"
-    sys.modules.pop("mylocks", None)
+    """Install a distribution with an entry point."""
+    entries = {"mine": "LogLock"}
+    with installed(
+        tmp_path / "site", monkeypatch, "mylocks", OWN_PROVIDER, "drawstring.lock_providers", entries
+    ):
+        yield "mine"
 
 
 def test_a_provider_of_a_user_s_own_is_an_entry_point(own_provider: str) -> None:

@@ -4,6 +4,7 @@ A plug-in is an entry point. Its group says for what it is asked:
 
     drawstring.file_formats      formats of base files and native log files (`formats.file_format`)
     drawstring.lock_providers    locks of tables (`txn.locks.table_lock`)
+    drawstring.sources           sources of ingestions (`ingestion.source_protocol`)
 
 The plug-ins of drawstring are in the package `drawstring.plugins`, which no other room imports, and are
 declared in `pyproject.toml`, as others declare theirs. Installed packages know their entry points. A checkout
@@ -46,7 +47,7 @@ def find_plugin(group: str, name: str) -> EntryPoint | None:
         *entry_points(group=group, name=name),
         *(each for each in _of_checkout(group) if each.name == name),
     ]
-    return min(found, key=_is_of_others, default=None)
+    return min(found, key=is_custom, default=None)
 
 
 def load_plugin(group: str, name: str, purpose: str) -> Any:
@@ -74,7 +75,8 @@ def plugin_names(group: str) -> set[str]:
     return {*entry_points(group=group).names, *(each.name for each in _of_checkout(group))}
 
 
-def _is_of_others(plugin: EntryPoint) -> bool:
+def is_custom(plugin: EntryPoint) -> bool:
+    """Return whether a plug-in is of others than drawstring."""
     return plugin.value.partition(".")[0] != _PACKAGE
 
 

@@ -25,8 +25,8 @@ from drawstring.ingestion.job import (
     write_options,
 )
 from drawstring.ingestion.quarantine import Quarantine
-from drawstring.ingestion.source_factory import SourceContext, check_source, named_source
-from drawstring.ingestion.source_protocol import Source
+from drawstring.ingestion.source_factory import check_source, named_source
+from drawstring.ingestion.source_protocol import Source, SourceContext
 from drawstring.ingestion.transformers.chain import chain
 
 _IDLE_SECONDS: Final = 10.0

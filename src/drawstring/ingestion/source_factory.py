@@ -1,63 +1,39 @@
-"""Sources by name: short ones, and the classes of HoodieStreamer."""
+"""Sources by name: short ones, and the classes of HoodieStreamer.
+
+Sources of files, of Hudi tables and of queries are here. Others are plug-ins (`SourceProvider`).
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
-
-from drawstring.base.clock import Clock
-from drawstring.base.errors import InvalidError
-from drawstring.config.keys.ingest import IngestOptions
-from drawstring.config.options.write_options import WriteOptions
+from drawstring.base.errors import DrawstringError, InvalidError
+from drawstring.base.plugins import find_plugin, is_custom, plugin_names
 from drawstring.config.table.properties import unescape
 from drawstring.entry import open as open_table
-from drawstring.ingestion.debezium import MYSQL, POSTGRES, DebeziumValues
 from drawstring.ingestion.file_sources import (
     JSON_LIMIT_BYTES,
     CsvFiles,
     FileSource,
     ReadFiles,
     inspect_columnar_file,
-    parse_records,
     read_avro_files,
     read_columnar_files,
     read_json_files,
 )
 from drawstring.ingestion.hudi_source import HudiSource, QuerySource
-from drawstring.ingestion.jdbc import DatabaseTable, JdbcSource
-from drawstring.ingestion.job import write_options
-from drawstring.ingestion.kafka import Decode, KafkaSource, KafkaTopic, Reset, client_settings
-from drawstring.ingestion.schema_registry import AvroValues, SchemaRegistry
-from drawstring.ingestion.source_protocol import Source, is_within
-from drawstring.ingestion.transformers.chain import read_text
+from drawstring.ingestion.source_protocol import Source, SourceContext, SourceProvider, is_within
 from drawstring.storage import is_object_store, open_storage
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+_GROUP: Final = "drawstring.sources"
 _PACKAGE: Final = "org.apache.hudi.utilities.sources."
-
-
-@dataclass(frozen=True, slots=True)
-class SourceContext:
-    """What sources are made of.
-
-    Attributes:
-        options: of the ingestion.
-        storage_options: of object stores.
-        schema: columns of the source, if the user gave them.
-        clock: tells the time.
-        given: all options, among them those of clients.
-        target: root of the table that is ingested into.
-    """
-
-    options: IngestOptions
-    storage_options: Mapping[str, str]
-    schema: pa.Schema | None
-    clock: Clock
-    given: Mapping[str, Any]
-    target: str
 
 
 def named_source(name: str, context: SourceContext) -> Source:
@@ -73,7 +49,7 @@ def named_source(name: str, context: SourceContext) -> Source:
     return check_source(name, context).make(context)
 
 
-def check_source(name: str, context: SourceContext) -> _Kind:
+def check_source(name: str, context: SourceContext) -> SourceProvider:
     """Check the name and the options of a source, without asking a store, a server or a database.
 
     Args:
@@ -87,19 +63,76 @@ def check_source(name: str, context: SourceContext) -> _Kind:
         InvalidError: there is no such source, or it lacks an option.
     """
     plain = name.removeprefix(_PACKAGE)
-    kind = _SOURCES.get(plain.lower()) or _SOURCES.get(_CLASSES.get(plain, ""))
-    if kind is None:
-        raise InvalidError(
-            f"There is no source {name!r}. Use one of {', '.join(_SOURCES)}, or one of Hudi's classes"
-            f" {', '.join(_CLASSES)}."
+    provider = _SOURCES.get(plain.lower()) or _SOURCES.get(_CLASSES.get(plain, "")) or _plugin(plain)
+    if provider is None:
+        raise _unknown_source(name)
+    provider.check(context)
+    return provider
+
+
+def _plugin(name: str) -> SourceProvider | None:
+    entry = find_plugin(_GROUP, name) or find_plugin(_GROUP, name.lower())
+    if entry is None:
+        return None
+    if is_custom(entry):
+        return _CustomSource(entry)
+    kind: Callable[[], SourceProvider] = entry.load()
+    return kind()
+
+
+def _unknown_source(name: str) -> InvalidError:
+    names = plugin_names(_GROUP)
+    known = sorted({*_SOURCES, *_CLASSES, *names}, key=lambda each: (not each.islower(), each))
+    hint = "" if names else " Those that need a library are missing: install drawstring with pip."
+    return InvalidError(f"There is no source {name!r}. Use one of {', '.join(known)}.{hint}")
+
+
+class _CustomSource(SourceProvider):
+    """A provider of a user's own, whose faults are reported under its name.
+
+    Args:
+        entry: its entry point.
+    """
+
+    def __init__(self, entry: EntryPoint) -> None:
+        self._entry = entry
+
+    def check(self, context: SourceContext) -> object:
+        return self._loaded("check", context)
+
+    def make(self, context: SourceContext) -> Source:
+        source = self._loaded("make", context)
+        if not isinstance(source, Source):
+            raise self._fault(f"made {source!r}, which lacks the methods of a source", None)
+        return source
+
+    def _loaded(self, method: str, context: SourceContext) -> object:
+        """Import the provider and call a method of it."""
+        with self._faults("cannot be imported"):
+            kind = self._entry.load()
+        with self._faults(f"failed in {method}"):
+            return getattr(kind(), method)(context)
+
+    @contextmanager
+    def _faults(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except DrawstringError:
+            raise
+        except Exception as error:
+            raise self._fault(what, error) from error
+
+    def _fault(self, what: str, error: Exception | None) -> InvalidError:
+        cause = "" if error is None else f" ({type(error).__name__}: {error})"
+        return InvalidError(
+            f"The source {self._entry.name!r}, which is {self._entry.value}, {what}{cause}. Mend it or its"
+            " options, or choose another source."
         )
-    kind.check(context)
-    return kind
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of source.
+class _Source:
+    """A source of this module.
 
     Attributes:
         check: raises InvalidError if an option is missing or wrong.
@@ -175,63 +208,6 @@ def _files(context: SourceContext, read: ReadFiles, limit_bytes: int | None = No
     return source if limit_bytes is None else source.limited(limit_bytes)
 
 
-def _topic(context: SourceContext) -> tuple[str, Reset]:
-    """Return the topic, and where to begin in it."""
-    topic = context.options.kafka_topic
-    if not topic:
-        raise InvalidError("The source has no topic. Set hoodie.streamer.source.kafka.topic.")
-    reset = str(context.given.get("auto.offset.reset", Reset.LATEST)).lower()
-    if reset not in list(Reset):
-        raise InvalidError(f"auto.offset.reset is {reset!r}. Choose one of {', '.join(Reset)}.")
-    return topic, Reset(reset)
-
-
-def _kafka(context: SourceContext, decode: Decode) -> Source:
-    options, (topic, reset) = context.options, _topic(context)
-    return KafkaSource(
-        KafkaTopic(topic, client_settings(context.given)),
-        decode,
-        options.kafka_max_events,
-        reset,
-        options.kafka_fails_on_loss,
-        options.kafka_commits,
-        options.kafka_appends_offsets,
-    )
-
-
-def _kafka_json(context: SourceContext) -> Source:
-    return _kafka(context, parse_records)
-
-
-def _kafka_avro(context: SourceContext) -> Source:
-    return _kafka(context, _avro_values(context))
-
-
-def _avro_values(context: SourceContext) -> AvroValues:
-    registry = context.options.registry or context.given.get("schema.registry.url")
-    if not registry:
-        raise InvalidError(
-            "The source has no schema registry. Set hoodie.streamer.schemaprovider.registry.url to the"
-            " address of the subject, or schema.registry.url to that of the registry."
-        )
-    return AvroValues(SchemaRegistry.of_subject(str(registry)))
-
-
-def _debezium(context: SourceContext, columns: Mapping[str, tuple[str, pa.DataType]]) -> Source:
-    has_registry = context.options.registry or context.given.get("schema.registry.url")
-    payload = WriteOptions.parse(write_options(context.given)).payload_class or ""
-    avro = _avro_values(context) if has_registry else None
-    return _kafka(context, DebeziumValues(columns, avro, "Debezium" not in payload))
-
-
-def _debezium_postgres(context: SourceContext) -> Source:
-    return _debezium(context, POSTGRES)
-
-
-def _debezium_mysql(context: SourceContext) -> Source:
-    return _debezium(context, MYSQL)
-
-
 def _table_path(context: SourceContext) -> str:
     path = context.options.hudi_path
     if not path:
@@ -256,28 +232,6 @@ def _hudi_changes(context: SourceContext) -> Source:
     return _hudi(context, has_changes=True)
 
 
-def _check_jdbc(context: SourceContext) -> None:
-    options = context.options
-    needed = {"url": options.jdbc_url, "table.name": options.jdbc_table}
-    if options.jdbc_is_incremental:
-        needed["table.incr.column.name"] = options.jdbc_column
-    missing = [f"hoodie.streamer.jdbc.{key}" for key, value in needed.items() if not value]
-    if missing:
-        raise InvalidError(f"The source has no database. Set {' and '.join(missing)}.")
-
-
-def _jdbc(context: SourceContext) -> Source:
-    options = context.options
-    password = options.jdbc_password
-    if options.jdbc_password_file:
-        password = read_text(options.jdbc_password_file).strip()
-    table = DatabaseTable.of(options.jdbc_url or "", options.jdbc_user, password, options.jdbc_table or "")
-    column = options.jdbc_column if options.jdbc_is_incremental else None
-    if column is not None:
-        table.column(column)
-    return JdbcSource(table, column, context.clock)
-
-
 def _text_of_query(context: SourceContext) -> str:
     query = context.options.query
     if not query:
@@ -292,20 +246,15 @@ def _query(context: SourceContext) -> Source:
     )
 
 
-_SOURCES: Final[Mapping[str, _Kind]] = {
-    "parquet": _Kind(_folder, _columnar),
-    "orc": _Kind(_folder, _columnar),
-    "csv": _Kind(_folder, _csv),
-    "json": _Kind(_folder, _json),
-    "avro": _Kind(_folder, _avro),
-    "kafka-json": _Kind(_topic, _kafka_json),
-    "kafka-avro": _Kind(_topic, _kafka_avro),
-    "debezium-postgres": _Kind(_topic, _debezium_postgres),
-    "debezium-mysql": _Kind(_topic, _debezium_mysql),
-    "hudi": _Kind(_table_path, _hudi),
-    "hudi-changes": _Kind(_table_path, _hudi_changes),
-    "jdbc": _Kind(_check_jdbc, _jdbc),
-    "sql": _Kind(_text_of_query, _query),
+_SOURCES: Final[Mapping[str, SourceProvider]] = {
+    "parquet": _Source(_folder, _columnar),
+    "orc": _Source(_folder, _columnar),
+    "csv": _Source(_folder, _csv),
+    "json": _Source(_folder, _json),
+    "avro": _Source(_folder, _avro),
+    "hudi": _Source(_table_path, _hudi),
+    "hudi-changes": _Source(_table_path, _hudi_changes),
+    "sql": _Source(_text_of_query, _query),
 }
 _CLASSES: Final[Mapping[str, str]] = {
     "ParquetDFSSource": "parquet",
@@ -313,11 +262,6 @@ _CLASSES: Final[Mapping[str, str]] = {
     "CsvDFSSource": "csv",
     "JsonDFSSource": "json",
     "AvroDFSSource": "avro",
-    "JsonKafkaSource": "kafka-json",
-    "AvroKafkaSource": "kafka-avro",
-    "debezium.PostgresDebeziumSource": "debezium-postgres",
-    "debezium.MysqlDebeziumSource": "debezium-mysql",
     "HoodieIncrSource": "hudi",
-    "JdbcSource": "jdbc",
     "SqlSource": "sql",
 }

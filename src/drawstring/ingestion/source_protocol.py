@@ -1,4 +1,8 @@
-"""Define the protocol of ingestion sources, and combine the rows and schemas of several files.
+"""Define the protocols of ingestion sources, and combine the rows and schemas of several files.
+
+A `Source` has rows, and a `SourceProvider` makes one of the options of an ingestion. Providers that need a
+library are plug-ins: entry points of the group `drawstring.sources`, whose name is that of the source. Those
+of drawstring are in `drawstring.plugins`; users add their own.
 
 `is_within` decides whether two addresses are one place, or one is inside the other.
 """
@@ -7,7 +11,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -16,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from drawstring.base.clock import Clock
 from drawstring.base.errors import (
     CorruptTableError,
     DrawstringError,
@@ -23,6 +28,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from drawstring.config.keys.ingest import IngestOptions
 from drawstring.engine.spill import SpillingTables
 from drawstring.ingestion.checkpoints import Checkpoint
 from drawstring.query.scan import Scan
@@ -176,6 +182,54 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of what the source holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What sources are made of.
+
+    Attributes:
+        options: of the ingestion.
+        storage_options: of object stores.
+        schema: columns of the source, if the user gave them.
+        clock: tells the time.
+        given: all options, among them those of clients.
+        target: root of the table that is ingested into.
+    """
+
+    options: IngestOptions
+    storage_options: Mapping[str, str]
+    schema: pa.Schema | None
+    clock: Clock
+    given: Mapping[str, Any]
+    target: str
+
+
+class SourceProvider(Protocol):
+    """Makes a source. A plug-in is a class whose objects, made without arguments, follow this protocol."""
+
+    def check(self, context: SourceContext) -> object:
+        """Check the options, without asking a store, a server or a database.
+
+        Args:
+            context: what the source is made of. Options of object stores do not matter here.
+
+        Raises:
+            InvalidError: one is missing or wrong.
+        """
+        ...
+
+    def make(self, context: SourceContext) -> Source:
+        """Return the source.
+
+        Args:
+            context: what it is made of.
+
+        Raises:
+            InvalidError: an option is missing or wrong, or a package that the source needs is not installed.
+            UnavailableError: a server or a database does not answer.
+        """
         ...
 
 

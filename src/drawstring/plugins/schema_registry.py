@@ -25,7 +25,7 @@ from drawstring.base.text_format import address_without_secrets
 from drawstring.formats.avro.container import DAMAGE
 from drawstring.formats.avro.decoder import RowDecoder, Spans
 from drawstring.ingestion.file_sources import ParsedRecords, concat_rows
-from drawstring.ingestion.source_protocol import Reading, Rejected
+from drawstring.ingestion.source_protocol import Reading, Rejected, SourceContext
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolution import evolve
 
@@ -211,3 +211,27 @@ def _rows(schema_json: str, records: Sequence[bytes]) -> pa.Table:
     starts = np.concatenate([[0], ends[:-1]]) + HEAD_BYTES
     decoder = RowDecoder.of(json.loads(schema_json), schema)
     return pa.Table.from_batches(decoder.decode(Spans(b"".join(records), starts, ends)), schema)
+
+
+def registry_of(context: SourceContext) -> str | None:
+    """Return the address of a registry, or of a subject in it, that the options name; None if they do not."""
+    address = context.options.registry or context.given.get("schema.registry.url")
+    return str(address) if address else None
+
+
+def avro_values(context: SourceContext) -> AvroValues:
+    """Return what makes rows of Avro records.
+
+    Args:
+        context: what the source of the records is made of.
+
+    Raises:
+        InvalidError: the options name no registry.
+    """
+    address = registry_of(context)
+    if address is None:
+        raise InvalidError(
+            "The source has no schema registry. Set hoodie.streamer.schemaprovider.registry.url to the"
+            " address of the subject, or schema.registry.url to that of the registry."
+        )
+    return AvroValues(SchemaRegistry.of_subject(address))

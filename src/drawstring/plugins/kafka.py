@@ -3,8 +3,9 @@
     checkpoint    topic,0:123,1:456    by partition the offset of the next record, as Hudi's Kafka sources
                                        have it
 
-librdkafka (`confluent_kafka`) reads the topic. If the broker deleted a record before it was read, the source
-warns or fails. Only the partitions that lack records go on at their oldest record.
+The sources `kafka-json` and `kafka-avro` are plug-ins. librdkafka (`confluent_kafka`) reads the topic. If the
+broker deleted a record before it was read, the source warns or fails. Only the partitions that lack records
+go on at their oldest record.
 """
 
 from __future__ import annotations
@@ -24,8 +25,18 @@ import pyarrow as pa
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.base.resources import EXCHANGE_BYTES_MAX
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.file_sources import ParsedRecords
-from drawstring.ingestion.source_protocol import BufferedRows, InspectedPiece, Pieces, Reading, SourceBatch
+from drawstring.ingestion.file_sources import ParsedRecords, parse_records
+from drawstring.ingestion.source_protocol import (
+    BufferedRows,
+    InspectedPiece,
+    Pieces,
+    Reading,
+    Source,
+    SourceBatch,
+    SourceContext,
+    SourceProvider,
+)
+from drawstring.plugins.schema_registry import avro_values
 
 _PIECE_RECORDS: Final = 250_000
 
@@ -447,3 +458,60 @@ def _place_of(message: Any) -> tuple[int, int, int, str | None]:
     key = message.key()
     text = key.decode(errors="replace") if key is not None else None
     return message.offset(), message.partition(), message.timestamp()[1], text
+
+
+class KafkaJson(SourceProvider):
+    """Records that are JSON objects: the source `kafka-json`."""
+
+    def check(self, context: SourceContext) -> object:
+        return topic_of(context)
+
+    def make(self, context: SourceContext) -> Source:
+        return topic_source(context, parse_records)
+
+
+class KafkaAvro(SourceProvider):
+    """Records in Avro, with a schema registry: the source `kafka-avro`."""
+
+    def check(self, context: SourceContext) -> object:
+        return topic_of(context)
+
+    def make(self, context: SourceContext) -> Source:
+        return topic_source(context, avro_values(context))
+
+
+def topic_of(context: SourceContext) -> tuple[str, Reset]:
+    """Return the topic that the options name, and where to begin in it.
+
+    Raises:
+        InvalidError: they name none, or no such place.
+    """
+    topic = context.options.kafka_topic
+    if not topic:
+        raise InvalidError("The source has no topic. Set hoodie.streamer.source.kafka.topic.")
+    reset = str(context.given.get("auto.offset.reset", Reset.LATEST)).lower()
+    if reset not in list(Reset):
+        raise InvalidError(f"auto.offset.reset is {reset!r}. Choose one of {', '.join(Reset)}.")
+    return topic, Reset(reset)
+
+
+def topic_source(context: SourceContext, decode: Decode) -> KafkaSource:
+    """Return the source of a topic.
+
+    Args:
+        context: what it is made of.
+        decode: makes rows of its records.
+
+    Raises:
+        InvalidError: an option is missing or wrong, or the client is not installed.
+    """
+    options, (topic, reset) = context.options, topic_of(context)
+    return KafkaSource(
+        KafkaTopic(topic, client_settings(context.given)),
+        decode,
+        options.kafka_max_events,
+        reset,
+        options.kafka_fails_on_loss,
+        options.kafka_commits,
+        options.kafka_appends_offsets,
+    )

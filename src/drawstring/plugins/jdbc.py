@@ -1,4 +1,4 @@
-"""Ingest a table of a database, as HoodieStreamer's `JdbcSource` does.
+"""Ingest a table of a database, as HoodieStreamer's `JdbcSource` does. The source `jdbc` is a plug-in.
 
     checkpoint    the greatest value of a column, as text; the next batch has the rows with greater values.
                   Without a column every run has all rows, and the checkpoint stays
@@ -42,7 +42,14 @@ from drawstring.base.clock import Clock
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.ingestion.checkpoints import Checkpoint
-from drawstring.ingestion.source_protocol import Reading, SourceBatch
+from drawstring.ingestion.source_protocol import (
+    Reading,
+    Source,
+    SourceBatch,
+    SourceContext,
+    SourceProvider,
+)
+from drawstring.ingestion.transformers.chain import read_text
 
 _JDBC: Final = "jdbc:"
 _DRIVERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -466,3 +473,30 @@ class JdbcSource:
                 f"The checkpoint {text!r} is no value of column {self.column} ({kind}): the rows came from"
                 " another source. Give checkpoint, or ignore_checkpoint to begin with the whole table."
             ) from error
+
+
+class Jdbc(SourceProvider):
+    """The source `jdbc`."""
+
+    def check(self, context: SourceContext) -> object:
+        options = context.options
+        needed = {"url": options.jdbc_url, "table.name": options.jdbc_table}
+        if options.jdbc_is_incremental:
+            needed["table.incr.column.name"] = options.jdbc_column
+        missing = [f"hoodie.streamer.jdbc.{key}" for key, value in needed.items() if not value]
+        if missing:
+            raise InvalidError(f"The source has no database. Set {' and '.join(missing)}.")
+        return None
+
+    def make(self, context: SourceContext) -> Source:
+        options = context.options
+        password = options.jdbc_password
+        if options.jdbc_password_file:
+            password = read_text(options.jdbc_password_file).strip()
+        table = DatabaseTable.of(
+            options.jdbc_url or "", options.jdbc_user, password, options.jdbc_table or ""
+        )
+        column = options.jdbc_column if options.jdbc_is_incremental else None
+        if column is not None:
+            table.column(column)
+        return JdbcSource(table, column, context.clock)

@@ -3,7 +3,8 @@
     {"op": "u", "ts_ms": ..., "before": {...}, "after": {...}, "source": {...}}, maybe inside {"payload": ...}
 
 A row has the columns of the table in the database, those of `before` if the record was deleted, and columns
-about the event, which Hudi's payload classes for Debezium order by and find deletes with.
+about the event, which Hudi's payload classes for Debezium order by and find deletes with. The sources
+`debezium-postgres` and `debezium-mysql` are plug-ins.
 """
 
 from __future__ import annotations
@@ -17,9 +18,18 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.options.write_options import WriteOptions
 from drawstring.ingestion.file_sources import ParsedRecords, concat_rows, parse_records
-from drawstring.ingestion.schema_registry import MAGIC, AvroValues
-from drawstring.ingestion.source_protocol import Reading, with_known_types
+from drawstring.ingestion.job import write_options
+from drawstring.ingestion.source_protocol import (
+    Reading,
+    Source,
+    SourceContext,
+    SourceProvider,
+    with_known_types,
+)
+from drawstring.plugins.kafka import topic_of, topic_source
+from drawstring.plugins.schema_registry import MAGIC, AvroValues, avro_values, registry_of
 from drawstring.schema.fields import IS_DELETED_COLUMN
 
 _OP: Final = "_change_operation_type"
@@ -152,3 +162,29 @@ def _sequence(files: pa.ChunkedArray, positions: pa.ChunkedArray) -> pa.ChunkedA
     """Return the number of the log file and the position in it, as Hudi writes them."""
     numbers = pc.replace_substring_regex(files, r"^.*\.", "")
     return pc.binary_join_element_wise(numbers, positions.cast(pa.string()), ".")
+
+
+class DebeziumPostgres(SourceProvider):
+    """Changes of a PostgreSQL database: the source `debezium-postgres`."""
+
+    def check(self, context: SourceContext) -> object:
+        return topic_of(context)
+
+    def make(self, context: SourceContext) -> Source:
+        return topic_source(context, _change_events(context, POSTGRES))
+
+
+class DebeziumMysql(SourceProvider):
+    """Changes of a MySQL database: the source `debezium-mysql`."""
+
+    def check(self, context: SourceContext) -> object:
+        return topic_of(context)
+
+    def make(self, context: SourceContext) -> Source:
+        return topic_source(context, _change_events(context, MYSQL))
+
+
+def _change_events(context: SourceContext, columns: Mapping[str, tuple[str, pa.DataType]]) -> DebeziumValues:
+    payload = WriteOptions.parse(write_options(context.given)).payload_class or ""
+    avro = None if registry_of(context) is None else avro_values(context)
+    return DebeziumValues(columns, avro, "Debezium" not in payload)
