@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -217,6 +218,12 @@ def test_events_of_mysql_are_numbered_by_log_file_and_position() -> None:
         DebeziumValues(MYSQL, None, False), [event("c", None, {"id": 1}, 5, file="bin.000003", pos=154)]
     )
     assert (row["_event_bin_file"], row["_event_pos"], row["_event_seq"]) == ("bin.000003", 154, "000003.154")
+
+
+def test_events_of_mysql_are_numbered_in_other_processes_too() -> None:
+    sent = pickle.loads(pickle.dumps(DebeziumValues(MYSQL, None, False)))
+    (row,) = rows_of(sent, [event("c", None, {"id": 1}, 5, file="bin.000003", pos=154)])
+    assert row["_event_seq"] == "000003.154"
 
 
 def test_deletes_are_marked_without_a_payload_class() -> None:

@@ -116,7 +116,7 @@ class DebeziumValues:
         for name, (field, kind) in self.columns.items():
             found = f"source.{field}" in source.column_names
             about[name] = _of(source, f"source.{field}", kind) if found else pa.nulls(len(events), kind)
-        if self.columns is MYSQL:
+        if self.columns == MYSQL:
             about["_event_seq"] = _sequence(about["_event_bin_file"], about["_event_pos"])
         if self.marks_deletes:
             about[IS_DELETED_COLUMN] = pa.array([image == "before"] * len(events))
