@@ -13,13 +13,13 @@ from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.ingest import INGEST_OPTIONS
 from drawstring.config.keys.unsupported import CHECKED_OPTIONS
 from drawstring.config.keys.without_effect import options_without_effect
-from drawstring.config.merge_config import MergeMode
 from drawstring.config.options.option import text_of
 from drawstring.config.options.read_options import table_options
 from drawstring.config.options.reference import reference_page
 from drawstring.config.options.registry import ALL_OPTIONS, OPTION_OF_KEY
 from drawstring.config.options.unknown_keys import hudi_options
 from drawstring.config.options.write_options import ReadOptions, WriteOptions, table_scope
+from drawstring.config.payload_classes import MergeMode
 from drawstring.config.table_types import KeyGeneratorType, TableType
 
 DOCS = Path(__file__).parents[2] / "docs/options.md"

@@ -13,7 +13,8 @@ from typing import Final
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.base.resources import BUCKETS_MAX
 from drawstring.config.keys.index import HASH_FIELDS
-from drawstring.config.merge_config import PAYLOAD_STRATEGY, MergeMode, PayloadRule, merge_rule
+from drawstring.config.merge_config import merge_rule
+from drawstring.config.payload_classes import PAYLOAD_STRATEGY, MergeMode, PayloadRule
 from drawstring.config.table.key_settings import SLASHED_DATES, TEXTS_OF_TIMESTAMPS, PathTimestamps
 from drawstring.config.table.properties import CDC_MODE, new_table_properties, table_checksum
 from drawstring.config.table.schema_versions import Renames, SchemaHistory

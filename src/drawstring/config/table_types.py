@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from drawstring.base.errors import InvalidError
+from drawstring.config.payload_classes import built_in_rule
 
 META_FIELDS: Final = "hoodie.populate.meta.fields"
 META_FIELDS_MODE: Final = "hoodie.meta.fields.mode"
@@ -209,7 +210,8 @@ def register_merger(name: str, merger: RecordMerger) -> None:
             workers.
 
     Raises:
-        InvalidError: the name is empty, or the merger is not callable.
+        InvalidError: the name is empty, the merger is not callable, or tables of that name merge without a
+            function.
 
     Example:
         >>> import pyarrow.compute as pc
@@ -217,7 +219,7 @@ def register_merger(name: str, merger: RecordMerger) -> None:
         ...     fares = pc.add(older["fare"], newer["fare"])
         ...     return newer.set_column(newer.schema.get_field_index("fare"), "fare", fares)
         >>> drawstring.register_merger("com.example.AddFares", add_fares)
-        >>> drawstring.open("/lake/trips").compact()  # doctest: +SKIP
+        >>> drawstring.open("/lake/trips").services.compact()  # doctest: +SKIP
     """
     untyped_name: Any = name
     if not isinstance(untyped_name, str) or not untyped_name.strip():
@@ -227,6 +229,11 @@ def register_merger(name: str, merger: RecordMerger) -> None:
     if not callable(merger):
         raise InvalidError(
             f"The merger {name!r} is a {type(merger).__name__}, which is not callable. Give a function."
+        )
+    if rule := built_in_rule(name.strip()):
+        raise InvalidError(
+            f"{rule}, so that the merger {name!r} would never run. Register it under a name of your own, and"
+            " create the table with that name as hoodie.datasource.write.payload.class."
         )
     _mergers[name.strip()] = merger
 

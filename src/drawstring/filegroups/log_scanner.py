@@ -40,7 +40,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
-from drawstring.config.merge_config import DELETE_FIELD, DELETE_MARKER
+from drawstring.config.payload_classes import DELETE_FIELD, DELETE_MARKER
 from drawstring.config.table_config import MergeMode, PayloadRule, TableConfig
 from drawstring.config.table_types import KeyGeneratorType
 from drawstring.filegroups.read_task import InstantRange, LogReading

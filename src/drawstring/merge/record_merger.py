@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
-from drawstring.config.merge_config import UNAVAILABLE_VALUE
+from drawstring.config.payload_classes import UNAVAILABLE_VALUE
 from drawstring.config.table_config import MergeMode, PayloadRule, TableConfig
 from drawstring.config.table_types import RecordMerger
 from drawstring.merge.record_version import Array, Merger, Versions, combined_chunks, rank, winning_rows

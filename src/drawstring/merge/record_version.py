@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.config.merge_config import MYSQL_SEQUENCE
+from drawstring.config.payload_classes import MYSQL_SEQUENCE
 from drawstring.config.table_config import MergeMode, TableConfig
 from drawstring.schema.fields import top_level, type_at, values_of
 

@@ -50,21 +50,21 @@ from drawstring.base.errors import (
     UnsupportedError,
 )
 from drawstring.config.keys.services import Strategy
-from drawstring.config.merge_config import (
+from drawstring.config.merge_config import MERGE_PROPERTY_PREFIX
+from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.payload_classes import (
     COMMIT_TIME_STRATEGY,
-    EVENT_TIME_PAYLOAD,
+    DEFAULT,
     EVENT_TIME_STRATEGY,
-    MERGE_PROPERTY_PREFIX,
-    MYSQL_SEQUENCE,
-    OVERWRITE_PAYLOAD,
+    OVERWRITE,
+    PAYLOAD_CLASSES,
     PAYLOAD_PACKAGE,
     PAYLOAD_STRATEGY,
     STRATEGY_MODES,
     MergeMode,
     MergeRule,
-    payload_rule,
+    payload_class,
 )
-from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.key_settings import BARE_SINGLE_KEY
 from drawstring.config.table.properties import CLASS_KEY, TYPE_KEY
 from drawstring.config.table.storage_layout import BASE_FORMAT, DEFAULT_LAYOUT, LSM_TREE, STORAGE_LAYOUT
@@ -160,9 +160,7 @@ _INDEX_CLASS: Final = "hoodie.bootstrap.index.class"
 _INDEX_TYPE: Final = "hoodie.bootstrap.index.type"
 _HFILE_INDEX: Final = "org.apache.hudi.common.bootstrap.index.hfile.HFileBootstrapIndex"
 _NO_INDEX: Final = "org.apache.hudi.common.bootstrap.index.NoOpBootstrapIndex"
-_EVENT_TIME_PAYLOADS: Final = (EVENT_TIME_PAYLOAD, f"{PAYLOAD_PACKAGE}EventTimeAvroPayload")
-_PLAIN_PAYLOADS: Final = ("", OVERWRITE_PAYLOAD, *_EVENT_TIME_PAYLOADS)
-_MYSQL_PAYLOAD: Final = "MySqlDebeziumAvroPayload"
+_PLAIN_PAYLOADS: Final = ("", *(each.full_name for each in PAYLOAD_CLASSES.values() if each.is_plain))
 _STRATEGY_OF_MODE: Final[Mapping[str, str]] = {mode: strategy for strategy, mode in STRATEGY_MODES.items()}
 
 _Properties = dict[str, str]
@@ -247,14 +245,15 @@ def _payload_of(properties: Mapping[str, str]) -> str:
     return properties.get(_PAYLOAD) or properties.get(_LEGACY_PAYLOAD) or ""
 
 
-def _known(payload: str) -> MergeRule | None:
-    """Return the rule of a payload class that version 9 replaces, None for other classes."""
-    return payload_rule(payload) if payload.startswith(PAYLOAD_PACKAGE) else None
+def _replaced(payload: str) -> MergeRule | None:
+    """Return the rule that version 9 stores in place of a payload class of Hudi's, None for other classes."""
+    known = payload_class(payload)
+    return known.stored if known and payload.startswith(PAYLOAD_PACKAGE) else None
 
 
 def _without_legacy_payload(properties: Mapping[str, str]) -> Iterator[str]:
     """Yield the merge properties of version 9 that no payload class expresses in version 8."""
-    rule = _known(properties.get(_LEGACY_PAYLOAD) or "")
+    rule = _replaced(properties.get(_LEGACY_PAYLOAD) or "")
     implied = (
         {} if rule is None else {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
     )
@@ -284,22 +283,22 @@ def _six_to_eight(properties: _Properties) -> None:
 
 
 def _set_merge_mode(properties: _Properties) -> None:
-    payload = properties.get(_PAYLOAD) or EVENT_TIME_PAYLOAD
+    payload = properties.get(_PAYLOAD) or DEFAULT.full_name
     is_merge_on_read = properties.get("hoodie.table.type", "").upper() == TableType.MERGE_ON_READ
     ordering = properties.get(_ORDERING) or properties.get(_PRECOMBINE)
     if payload not in _PLAIN_PAYLOADS:
         merging = (payload, MergeMode.CUSTOM, PAYLOAD_STRATEGY)
-    elif payload == EVENT_TIME_PAYLOAD or (is_merge_on_read and ordering):
+    elif payload == DEFAULT.full_name or (is_merge_on_read and ordering):
         # In version 6 log records merge by the ordering fields, regardless of the class.
-        merging = (EVENT_TIME_PAYLOAD, MergeMode.EVENT_TIME_ORDERING, EVENT_TIME_STRATEGY)
+        merging = (DEFAULT.full_name, MergeMode.EVENT_TIME_ORDERING, EVENT_TIME_STRATEGY)
     else:
-        merging = (OVERWRITE_PAYLOAD, MergeMode.COMMIT_TIME_ORDERING, COMMIT_TIME_STRATEGY)
+        merging = (OVERWRITE.full_name, MergeMode.COMMIT_TIME_ORDERING, COMMIT_TIME_STRATEGY)
     properties |= dict(zip((_PAYLOAD, _MODE, _STRATEGY), merging, strict=True))
 
 
 def _eight_to_nine(properties: _Properties) -> None:
     payload = properties.get(_PAYLOAD, "")
-    rule = _known(payload)
+    rule = _replaced(payload)
     if properties.get(_MODE) != MergeMode.CUSTOM:
         properties.pop(_STRATEGY, None)
     if rule is not None:
@@ -313,7 +312,7 @@ def _eight_to_nine(properties: _Properties) -> None:
 
 
 def _replace_payload_class(properties: _Properties, rule: MergeRule, payload: str) -> None:
-    if payload not in (OVERWRITE_PAYLOAD, EVENT_TIME_PAYLOAD):
+    if payload not in (OVERWRITE.full_name, DEFAULT.full_name):
         properties |= {_MODE: rule.mode, _STRATEGY: _STRATEGY_OF_MODE[rule.mode]}
     if rule.partial_update_mode:
         properties[_PARTIAL_MODE] = rule.partial_update_mode
@@ -326,7 +325,7 @@ def _nine_to_eight(properties: _Properties) -> None:
     if strategy := _STRATEGY_OF_MODE.get(properties.get(_MODE, "")):
         properties[_STRATEGY] = strategy
     payload = properties.get(_LEGACY_PAYLOAD, "")
-    rule = _known(payload)
+    rule = _replaced(payload)
     if rule is not None:
         properties[_PAYLOAD] = properties.pop(_LEGACY_PAYLOAD)
         if payload not in _PLAIN_PAYLOADS:
@@ -334,8 +333,9 @@ def _nine_to_eight(properties: _Properties) -> None:
         for key in rule.properties:
             properties.pop(MERGE_PROPERTY_PREFIX + key, None)
     ordering = properties.pop(_ORDERING, None)
-    if payload.endswith(_MYSQL_PAYLOAD):
-        ordering = MYSQL_SEQUENCE
+    known = payload_class(payload)
+    if known and known.code.ordering_fields:
+        ordering = ",".join(known.code.ordering_fields)
     if ordering:
         properties[_PRECOMBINE] = ordering
 
@@ -345,7 +345,7 @@ def _eight_to_six(properties: _Properties) -> None:
     properties.pop(_STRATEGY, None)
     if not properties.get(_PAYLOAD):
         by_event_time = mode == MergeMode.EVENT_TIME_ORDERING
-        properties[_PAYLOAD] = EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD
+        properties[_PAYLOAD] = DEFAULT.full_name if by_event_time else OVERWRITE.full_name
     name = class_of_type(properties.get(TYPE_KEY, "")) or properties.get(CLASS_KEY)
     if name:
         properties[CLASS_KEY] = name

@@ -20,8 +20,8 @@ from pyarrow import types as pt
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError, UnsupportedError
-from drawstring.config.merge_config import MergeMode
 from drawstring.config.options.write_options import WriteOptions, check_against
+from drawstring.config.payload_classes import MergeMode
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.config.table_config import KeyGeneratorType, TableConfig
 from drawstring.config.table_types import columns_of

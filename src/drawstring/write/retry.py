@@ -38,8 +38,8 @@ from drawstring.base.errors import (
     RivalError,
 )
 from drawstring.config.keys.concurrency import ConcurrencyMode
-from drawstring.config.merge_config import MergeMode
 from drawstring.config.options.write_options import WriteOptions
+from drawstring.config.payload_classes import MergeMode
 from drawstring.filegroups.base_file_writer import ensure_partition_metadata
 from drawstring.filegroups.write.markers import ready_files
 from drawstring.formats.metadata.plans import decode_clustering_plan

@@ -29,8 +29,9 @@ from drawstring.config.keys.services import (
     TTL_OPTIONS,
 )
 from drawstring.config.keys.sizing import SIZING_OPTIONS
-from drawstring.config.merge_config import DELETE_FIELD, DELETE_MARKER, MERGE_PROPERTY_PREFIX
+from drawstring.config.merge_config import MERGE_PROPERTY_PREFIX
 from drawstring.config.options.option import Kind, Option, class_names
+from drawstring.config.payload_classes import DELETE_FIELD, DELETE_MARKER
 from drawstring.config.table.key_settings import KEY_SETTINGS
 from drawstring.config.table.storage_layout import LAYOUT_OPTIONS
 from drawstring.config.table.virtual_keys import LEANER_OPTIONS

@@ -62,14 +62,7 @@ from drawstring.config.keys.write import (
     Bootstrap,
     BulkInsert,
 )
-from drawstring.config.merge_config import (
-    DELETE_FIELD,
-    DELETE_MARKER,
-    MergeMode,
-    asked_mode,
-    payload_rule,
-    special_payload,
-)
+from drawstring.config.merge_config import asked_mode
 from drawstring.config.options.option import Given, Option, Scope, Value, text_of
 from drawstring.config.options.read_options import ReadOptions
 from drawstring.config.options.registry import (
@@ -78,6 +71,14 @@ from drawstring.config.options.registry import (
     commit_metadata,
     fields_of,
     parse_options,
+)
+from drawstring.config.payload_classes import (
+    DELETE_FIELD,
+    DELETE_MARKER,
+    EMPTY_PAYLOAD,
+    MergeMode,
+    payload_class,
+    simple_name,
 )
 from drawstring.config.table.key_settings import settings_of_write
 from drawstring.config.table_config import TableConfig
@@ -100,7 +101,6 @@ _CALL_ONLY_KEYS: Final = (
     OPERATION_KEY, "hoodie.datasource.write.partitions.to.delete",
     "hoodie.datasource.write.commitmeta.key.prefix",
 )  # fmt: skip
-_EMPTY_PAYLOAD: Final = "EmptyHoodieRecordPayload"
 _GROUPS: Final[Mapping[str, tuple[type[Any], tuple[Option, ...]]]] = {
     "sizing": (Sizing, SIZING_OPTIONS),
     "bulk": (BulkInsert, BULK_OPTIONS),
@@ -309,7 +309,7 @@ def with_delete_operation(given: Given) -> Given:
         key
         for key, value in given.items()
         if OPTION_OF_KEY.get(key.lower()) is OPTION_OF_KEY[_PAYLOAD_KEY]
-        and str(value).rpartition(".")[2] == _EMPTY_PAYLOAD
+        and simple_name(str(value)) == EMPTY_PAYLOAD
     ]
     if not empty:
         return given
@@ -569,9 +569,10 @@ def _payload(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, str
     )
 
 
-def _merging(payload_class: str) -> str:
+def _merging(class_name: str) -> str:
     """Return what the records of tables with a payload class merge by: a mode, or a class of its own."""
-    return special_payload(payload_class) or _A_MODE
+    known = payload_class(class_name)
+    return _A_MODE if known and known.is_plain else simple_name(class_name)
 
 
 def _stored_merging(config: TableConfig) -> str:
@@ -580,8 +581,8 @@ def _stored_merging(config: TableConfig) -> str:
 
 def _prescribed(config: TableConfig) -> tuple[str, ...]:
     """Return the ordering fields that the table's payload class prescribes, whatever writers name."""
-    rule = payload_rule(config.payload_class or "")
-    return config.ordering_fields if rule is not None and rule.ordering_fields else ()
+    known = payload_class(config.payload_class)
+    return config.ordering_fields if known and known.code.ordering_fields else ()
 
 
 def _is_bucket(index_type: str | None) -> bool | None:

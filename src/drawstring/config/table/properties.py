@@ -44,20 +44,19 @@ from typing import Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.config.keys.index import BUCKET_COUNT_KEYS, DEFAULT_BUCKET_COUNT, HASH_FIELDS
-from drawstring.config.merge_config import (
+from drawstring.config.merge_config import MERGE_PROPERTY_PREFIX, asked_mode
+from drawstring.config.payload_classes import (
     COMMIT_TIME_STRATEGY,
+    DEFAULT,
     DELETE_FIELD,
     DELETE_MARKER,
-    EVENT_TIME_PAYLOAD,
     EVENT_TIME_STRATEGY,
-    MERGE_PROPERTY_PREFIX,
-    OVERWRITE_PAYLOAD,
+    OVERWRITE,
     PAYLOAD_STRATEGY,
     MergeMode,
-    asked_mode,
-    full_payload_name,
-    payload_rule,
-    special_payload,
+    MergeRule,
+    PayloadClass,
+    payload_class,
 )
 from drawstring.config.table.key_settings import (
     BARE_SINGLE_KEY,
@@ -270,25 +269,44 @@ def merge_properties(
         UnsupportedError: the mode or class needs Java code, and no merger is registered for it.
     """
     given = next((extra[key] for key in PAYLOAD_KEYS if extra.get(key)), None)
-    payload = full_payload_name(given) if given else None
-    rule = payload_rule(payload) if payload else None
+    known = payload_class(given)
+    payload = known.full_name if known else given
     _check_delete_marker(extra, payload, rules)
     asked = asked_mode(extra.get(MODE_KEY), payload, extra.get(STRATEGY_KEY))
-    prescribed = rule.ordering_fields if rule else ()
+    stored = _stored_rule(known) if known else None
+    prescribed = stored.ordering_fields if stored else ()
     if asked is MergeMode.EVENT_TIME_ORDERING and not (ordering or prescribed):
         raise InvalidError("EVENT_TIME_ORDERING needs an ordering field. Set hoodie.table.ordering.fields.")
     mode = asked or (MergeMode.EVENT_TIME_ORDERING if ordering else MergeMode.COMMIT_TIME_ORDERING)
-    if payload and (mode is MergeMode.CUSTOM or (rules.stores_payload_class and special_payload(payload))):
+    runs_class = mode is MergeMode.CUSTOM or (
+        rules.stores_payload_class and known is not None and not known.is_plain
+    )
+    if payload and runs_class:
         return MergeProperties(ordering, _by_code(payload, rules))
     if rules.stores_payload_class:
         return MergeProperties(ordering, _by_mode(mode, payload, rules))
     properties = {MODE_KEY: mode.value}
-    if rule is not None and payload is not None:
+    if stored is not None and payload is not None:
         properties["hoodie.table.legacy.payload.class"] = payload
-        properties |= {MERGE_PROPERTY_PREFIX + key: value for key, value in rule.properties.items()}
-        if rule.partial_update_mode:
-            properties["hoodie.table.partial.update.mode"] = rule.partial_update_mode
+        properties |= {MERGE_PROPERTY_PREFIX + key: value for key, value in stored.properties.items()}
+        if stored.partial_update_mode:
+            properties["hoodie.table.partial.update.mode"] = stored.partial_update_mode
     return MergeProperties(prescribed or ordering, properties)
+
+
+def _stored_rule(payload: PayloadClass) -> MergeRule:
+    """Return the rule of a new table with a payload class.
+
+    Raises:
+        UnsupportedError: Hudi 1.2.0 does not have the class.
+    """
+    if payload.stored is None:
+        raise UnsupportedError(
+            f"Apache Hudi 1.2.0 has no payload class {payload.name}, so no new table can have it. Tables that"
+            f" have it already are read and written. Use {DEFAULT.name}, or register a function under a name"
+            " of your own with drawstring.register_merger."
+        )
+    return payload.stored
 
 
 def _check_delete_marker(extra: Mapping[str, str], payload: str | None, rules: VersionRules) -> None:
@@ -303,10 +321,10 @@ def _check_delete_marker(extra: Mapping[str, str], payload: str | None, rules: V
         return
     if len(given) == 1:
         raise InvalidError(f"{given[0]} is given alone. Set both {DELETE_FIELD} and {DELETE_MARKER}.")
-    if payload != EVENT_TIME_PAYLOAD:
+    if payload != DEFAULT.full_name:
         raise InvalidError(
             f"{DELETE_FIELD} needs the payload class DefaultHoodieRecordPayload. Set"
-            f" {PAYLOAD_KEYS[1]}={EVENT_TIME_PAYLOAD}."
+            f" {PAYLOAD_KEYS[1]}={DEFAULT.full_name}."
         )
     if not rules.has_merge_properties:
         raise UnsupportedError(
@@ -325,7 +343,7 @@ def _by_mode(mode: MergeMode, payload: str | None, rules: VersionRules) -> dict[
     """Return the properties of versions 6 and 8 for a merge mode."""
     by_event_time = mode is MergeMode.EVENT_TIME_ORDERING
     properties = {
-        PAYLOAD_KEYS[0]: payload or (EVENT_TIME_PAYLOAD if by_event_time else OVERWRITE_PAYLOAD),
+        PAYLOAD_KEYS[0]: payload or (DEFAULT if by_event_time else OVERWRITE).full_name,
         STRATEGY_KEY: EVENT_TIME_STRATEGY if by_event_time else COMMIT_TIME_STRATEGY,
     }
     return properties | ({MODE_KEY: mode.value} if rules.stores_merge_mode else {})
