@@ -89,10 +89,10 @@ ONLY_IN = {
     "confluent_kafka": ("plugins",),
     "sqlalchemy": ("plugins",),
     "kazoo": ("plugins",),
-    "boto3": ("plugins", "services"),
-    "botocore": ("plugins", "services"),
-    "pymetastore": ("services",),
-    "thrift": ("services",),
+    "boto3": ("plugins",),
+    "botocore": ("plugins",),
+    "pymetastore": ("plugins",),
+    "thrift": ("plugins",),
 }
 """Modules that a room wraps for all others."""
 

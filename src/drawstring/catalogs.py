@@ -5,45 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.engine.protocol import Engine
 from drawstring.entry import open as open_table
-from drawstring.services.catalogs.glue import GlueCatalog
-from drawstring.services.catalogs.hive_metastore import HiveMetastore
-from drawstring.services.catalogs.polaris import PREFIX, PolarisCatalog
+from drawstring.services.catalogs.protocol import TableNames, catalog_at
 from drawstring.services.catalogs.table_description import Warehouse
 from drawstring.storage import open_storage
 from drawstring.table import Table
 
-_HIVE: Final = "thrift://"
-_GLUE: Final = "glue"
 _DEFAULT: Final = "default"
 _PLACES: Final = (
     "Catalogs are at thrift://host:port, glue, polaris+https://host:8181/api/catalog/NAME, or a folder of"
     " tables."
 )
-
-
-class TableNames(Protocol):
-    """A catalog that knows where tables are."""
-
-    def databases(self) -> list[str]:
-        """Return the names of the databases."""
-        ...
-
-    def table_names(self, database: str) -> list[str]:
-        """Return the names of the Hudi tables of a database."""
-        ...
-
-    def location(self, database: str, name: str) -> str | None:
-        """Return the address of a Hudi table, None if there is none of this name."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
 
 
 class TableCatalog:
@@ -132,12 +108,9 @@ def catalog(
 
 
 def _names_of(address: str, storage_options: Mapping[str, str] | None) -> TableNames:
-    if address.startswith(_HIVE):
-        return HiveMetastore.connect([address])
-    if address == _GLUE:
-        return GlueCatalog.connect()
-    if address.startswith(PREFIX):
-        return PolarisCatalog.connect(address)
+    catalog = catalog_at(address)
+    if catalog is not None:
+        return catalog
     try:
         storage = open_storage(address, storage_options)
     except UnsupportedError as error:

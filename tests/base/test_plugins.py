@@ -6,14 +6,16 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import drawstring
 from drawstring.base import plugins
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import InvalidError, UnsupportedError
 from drawstring.base.plugins import find_plugin, plugin_names
 from drawstring.formats import file_format
 
@@ -82,3 +84,39 @@ def test_a_missing_plug_in_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "find_plugin", lambda *_: None)
     with pytest.raises(UnsupportedError, match=r"no plug-in for Lance files: .* entry point 'lance'"):
         file_format.format_of(".lance")
+
+
+def ingest(source: str) -> Callable[[Path], object]:
+    options = {
+        "bootstrap.servers": "localhost:1",
+        "hoodie.streamer.source.kafka.topic": "rides",
+        "hoodie.streamer.jdbc.url": "sqlite://",
+        "hoodie.streamer.jdbc.table.name": "rides",
+    }
+    return lambda folder: drawstring.ingest(folder / "t", source, options=options)
+
+
+def write_lance(folder: Path) -> object:
+    rows = pa.table({"id": [1]})
+    properties = {"hoodie.table.base.file.format": "LANCE"}
+    table = drawstring.create(folder / "t", rows.schema, record_key="id", properties=properties)
+    return table.upsert(rows)
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "use"),
+    [
+        ("confluent_kafka", "kafka", ingest("kafka-json")),
+        ("sqlalchemy", "jdbc", ingest("JdbcSource")),
+        ("boto3", "glue", lambda _: drawstring.catalog("glue")),
+        ("pymetastore.hive_metastore", "hive", lambda _: drawstring.catalog("thrift://localhost:1")),
+        ("lance", "lance", write_lance),
+    ],
+)
+def test_a_missing_library_is_answered_with_the_extra_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, extra: str, use: Callable[[Path], object]
+) -> None:
+    assert extra in PROJECT["optional-dependencies"]
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(InvalidError, match=rf"pip install 'drawstring\[{extra}\]'"):
+        use(tmp_path)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.services.catalogs.hive_metastore import HiveMetastore
+from drawstring.plugins.hive_metastore import HiveMetastore
 from drawstring.services.catalogs.table_description import hive_type, spark_json
 from drawstring.table import Table
 from tests.support.hive_metastore import running_metastore

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import drawstring
-from drawstring.services.catalogs.polaris import JsonService
+from drawstring.plugins.polaris import JsonService
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 A plug-in is an entry point. Its group says for what it is asked:
 
+    drawstring.catalogs          catalogs of tables (`services.catalogs.protocol`)
     drawstring.file_formats      formats of base files and native log files (`formats.file_format`)
     drawstring.lock_providers    locks of tables (`txn.locks.table_lock`)
     drawstring.sources           sources of ingestions (`ingestion.source_protocol`)
@@ -15,11 +16,13 @@ A look-up is slow, as it asks all installed packages. Nothing does one before it
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from drawstring.base.errors import UnsupportedError
+from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.base.lazy import lazy_import
 
 if TYPE_CHECKING:
@@ -78,6 +81,42 @@ def plugin_names(group: str) -> set[str]:
 def is_custom(plugin: EntryPoint) -> bool:
     """Return whether a plug-in is of others than drawstring."""
     return plugin.value.partition(".")[0] != _PACKAGE
+
+
+def custom_fault(plugin: EntryPoint, kind: str, what: str) -> InvalidError:
+    """Return the error of a plug-in of others that does not do its work.
+
+    Args:
+        plugin: the plug-in.
+        kind: what it is, as in "source".
+        what: what it did.
+    """
+    return InvalidError(
+        f"The {kind} {plugin.name!r}, which is {plugin.value}, {what}. Mend it or its options, or choose"
+        f" another {kind}."
+    )
+
+
+@contextmanager
+def custom_faults(plugin: EntryPoint, kind: str, what: str) -> Iterator[None]:
+    """Report foreign errors of a plug-in of others under its name; errors of drawstring stay what they are.
+
+    Args:
+        plugin: the plug-in. A plug-in of drawstring raises its errors itself.
+        kind: what it is, as in "source".
+        what: what it did if the block fails.
+
+    Raises:
+        InvalidError: the block raised a foreign error.
+    """
+    try:
+        yield
+    except DrawstringError:
+        raise
+    except Exception as error:
+        if not is_custom(plugin):
+            raise
+        raise custom_fault(plugin, kind, f"{what} ({type(error).__name__}: {error})") from error
 
 
 @cache

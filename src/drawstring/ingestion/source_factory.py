@@ -6,13 +6,12 @@ Sources of files, of Hudi tables and of queries are here. Others are plug-ins (`
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from drawstring.base.errors import DrawstringError, InvalidError
-from drawstring.base.plugins import find_plugin, is_custom, plugin_names
+from drawstring.base.errors import InvalidError
+from drawstring.base.plugins import custom_fault, custom_faults, find_plugin, is_custom, plugin_names
 from drawstring.config.table.properties import unescape
 from drawstring.entry import open as open_table
 from drawstring.ingestion.file_sources import (
@@ -103,31 +102,15 @@ class _CustomSource(SourceProvider):
     def make(self, context: SourceContext) -> Source:
         source = self._loaded("make", context)
         if not isinstance(source, Source):
-            raise self._fault(f"made {source!r}, which lacks the methods of a source", None)
+            raise custom_fault(self._entry, "source", f"made {source!r}, which lacks the methods of a source")
         return source
 
     def _loaded(self, method: str, context: SourceContext) -> object:
         """Import the provider and call a method of it."""
-        with self._faults("cannot be imported"):
+        with custom_faults(self._entry, "source", "cannot be imported"):
             kind = self._entry.load()
-        with self._faults(f"failed in {method}"):
+        with custom_faults(self._entry, "source", f"failed in {method}"):
             return getattr(kind(), method)(context)
-
-    @contextmanager
-    def _faults(self, what: str) -> Iterator[None]:
-        try:
-            yield
-        except DrawstringError:
-            raise
-        except Exception as error:
-            raise self._fault(what, error) from error
-
-    def _fault(self, what: str, error: Exception | None) -> InvalidError:
-        cause = "" if error is None else f" ({type(error).__name__}: {error})"
-        return InvalidError(
-            f"The source {self._entry.name!r}, which is {self._entry.value}, {what}{cause}. Mend it or its"
-            " options, or choose another source."
-        )
 
 
 @dataclass(frozen=True, slots=True)

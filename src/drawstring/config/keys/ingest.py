@@ -449,7 +449,8 @@ SYNC_OPTIONS: Final[tuple[Option, ...]] = (
     _list(
         f"{_META}client.tool.class",
         "Hudi's classes of sync tools: `HiveSyncTool` for a Hive metastore, `AwsGlueCatalogSyncTool` for AWS"
-        " Glue, `DataHubSyncTool` for DataHub, in full or without package; `PolarisSyncTool` for Polaris.",
+        " Glue, `DataHubSyncTool` for DataHub, in full or without package; `PolarisSyncTool` for Polaris;"
+        " the name of an entry point of the group `drawstring.catalogs` for others.",
         "tools",
         "org.apache.hudi.hive.HiveSyncTool",
     ),

@@ -9,24 +9,20 @@ A commit stands, whatever becomes of the sync: a failure is told in the log, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from drawstring.base.errors import UnsupportedError
+from drawstring.base.plugins import plugin_names
 from drawstring.config.keys.ingest import CatalogSync
 from drawstring.model.instant import time_of
 from drawstring.query.planner import latest_slices
 from drawstring.query.table_state import TableFacts, load_facts, visible_schema, with_shown_columns
 from drawstring.schema.fields import without_meta
-from drawstring.services.catalogs.datahub import DataHub
-from drawstring.services.catalogs.glue import GlueCatalog
-from drawstring.services.catalogs.hive_metastore import HiveMetastore
-from drawstring.services.catalogs.polaris import PolarisCatalog
+from drawstring.services.catalogs.protocol import GROUP, Catalog, catalog_of_tool
 from drawstring.services.catalogs.table_description import (
     COMPLETION_SYNCED,
     SYNCED,
-    CatalogPartition,
     CatalogTable,
     partition_of,
     tables_of,
@@ -34,54 +30,6 @@ from drawstring.services.catalogs.table_description import (
 from drawstring.txn.table_context import TableContext
 
 _HIVE: Final = "HiveSyncTool"
-_GLUE: Final = "GlueCatalogSyncTool"
-_DATAHUB: Final = "DataHubSyncTool"
-_POLARIS: Final = "PolarisSyncTool"
-
-
-class Catalog(Protocol):
-    """A catalog that knows tables by name."""
-
-    @property
-    def has_partitions(self) -> bool:
-        """Whether it has partitions, and Hive's three tables of a MERGE_ON_READ table; else it has one."""
-        ...
-
-    def properties(self, table: CatalogTable) -> dict[str, str] | None:
-        """Return the properties that a table has in the catalog, None if it is not there.
-
-        Raises:
-            InvalidError: a table of another format has its name.
-        """
-        ...
-
-    def create(self, table: CatalogTable, *, with_database: bool) -> None:
-        """Create a table, and its database if that is missing and wanted."""
-        ...
-
-    def alter(self, table: CatalogTable) -> None:
-        """Give a table its columns and properties; others of its properties stay.
-
-        Raises:
-            InvalidError: a table of another format has its name.
-        """
-        ...
-
-    def partitions(self, table: CatalogTable) -> set[tuple[str, ...]]:
-        """Return the values of all partitions."""
-        ...
-
-    def add(self, table: CatalogTable, partitions: Iterable[CatalogPartition]) -> None:
-        """Add partitions; those that are there stay."""
-        ...
-
-    def drop(self, table: CatalogTable, values: Iterable[tuple[str, ...]]) -> None:
-        """Drop partitions by their values; files stay."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection."""
-        ...
 
 
 def sync(context: TableContext, settings: CatalogSync) -> None:
@@ -124,23 +72,13 @@ def _catalogs(settings: CatalogSync) -> list[Catalog]:
 
 
 def _catalog(tool: str, settings: CatalogSync) -> Catalog:
-    if tool.endswith(_GLUE):
-        return GlueCatalog.connect()
-    if tool.endswith(_DATAHUB):
-        return DataHub.connect(settings)
-    if tool.endswith(_POLARIS):
-        return PolarisCatalog.connect(settings.polaris_url)
-    if not tool.endswith(_HIVE):
+    catalog = catalog_of_tool(tool, settings)
+    if catalog is None:
         raise UnsupportedError(
-            f"Sync by {tool} is not supported. Use {_HIVE}, Aws{_GLUE}, {_DATAHUB} or {_POLARIS} in"
+            f"Sync by {tool} is not supported. Use one of {', '.join(sorted(plugin_names(GROUP)))} in"
             " hoodie.meta.sync.client.tool.class."
         )
-    if settings.mode.lower() not in ("", "hms"):
-        raise UnsupportedError(
-            f"hoodie.datasource.hive_sync.mode={settings.mode} is not supported. Use hms, and name the"
-            " metastore in hoodie.datasource.hive_sync.metastore.uris."
-        )
-    return HiveMetastore.connect(settings.metastore_uris)
+    return catalog
 
 
 def _sync_table(catalog: Catalog, table: CatalogTable, facts: TableFacts, settings: CatalogSync) -> None:

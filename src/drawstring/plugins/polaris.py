@@ -1,5 +1,7 @@
 """Sync tables to Apache Polaris: Hudi tables are its generic tables, beside Iceberg's own.
 
+This is a plug-in for syncs and for tables by name.
+
     ADDRESS/CATALOG                                         http(s)://host:8181/api/catalog/lake
     v1/CATALOG/namespaces                                   databases, by Iceberg's interface
     polaris/v1/CATALOG/namespaces/NAME/generic-tables       tables: name, format, base-location, properties
@@ -28,6 +30,8 @@ from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit, urlunspli
 
 from drawstring.base.errors import DrawstringError, InvalidError, UnavailableError
 from drawstring.base.text_format import address_without_secrets
+from drawstring.config.keys.ingest import CatalogSync
+from drawstring.services.catalogs.protocol import CatalogProvider
 from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     SYNCED,
@@ -312,6 +316,16 @@ class PolarisCatalog:
             )
             yield from page.get(what) or ()
             token = page.get("next-page-token") or None
+
+
+class Polaris(CatalogProvider):
+    """Connects to a catalog of a Polaris server."""
+
+    def for_sync(self, settings: CatalogSync) -> PolarisCatalog:
+        return PolarisCatalog.connect(settings.polaris_url)
+
+    def at_address(self, address: str) -> PolarisCatalog:
+        return PolarisCatalog.connect(address)
 
 
 def _tables(namespaces: str, database: str) -> str:

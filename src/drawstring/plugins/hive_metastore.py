@@ -1,4 +1,4 @@
-"""A Hive metastore, spoken to by Thrift."""
+"""A Hive metastore, spoken to by Thrift: a plug-in for syncs and for tables by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from drawstring.base.errors import InvalidError, UnavailableError, not_installed
+from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError, not_installed
+from drawstring.config.keys.ingest import CatalogSync
+from drawstring.services.catalogs.protocol import CatalogProvider
 from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     CatalogPartition,
@@ -241,6 +243,21 @@ class HiveMetastore:
         except TException as error:
             why = getattr(error, "message", None) or error
             raise InvalidError(f"The Hive metastore at {self._address} refuses {what}: {why}.") from error
+
+
+class Hive(CatalogProvider):
+    """Connects to a Hive metastore."""
+
+    def for_sync(self, settings: CatalogSync) -> HiveMetastore:
+        if settings.mode.lower() not in ("", "hms"):
+            raise UnsupportedError(
+                f"hoodie.datasource.hive_sync.mode={settings.mode} is not supported. Use hms, and name the"
+                " metastore in hoodie.datasource.hive_sync.metastore.uris."
+            )
+        return HiveMetastore.connect(settings.metastore_uris)
+
+    def at_address(self, address: str) -> HiveMetastore:
+        return HiveMetastore.connect([address])
 
 
 def _is_hudi(table: Any) -> bool:

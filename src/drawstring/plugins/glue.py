@@ -1,4 +1,4 @@
-"""The Glue Data Catalog of AWS, by boto3."""
+"""The Glue Data Catalog of AWS, by boto3: a plug-in for syncs and for tables by name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from drawstring.base.errors import InvalidError, UnavailableError, not_installed
+from drawstring.config.keys.ingest import CatalogSync
+from drawstring.services.catalogs.protocol import CatalogProvider
 from drawstring.services.catalogs.table_description import (
     CREATED_BY,
     CatalogPartition,
@@ -151,6 +153,16 @@ class GlueCatalog:
         with _answers(f"{database}.{name}", accepts=_MISSING):
             answer = self._client.get_table(DatabaseName=database, Name=name)
         return answer.get("Table")
+
+
+class Glue(CatalogProvider):
+    """Connects to the Glue Data Catalog."""
+
+    def for_sync(self, settings: CatalogSync) -> GlueCatalog:
+        return GlueCatalog.connect()
+
+    def at_address(self, address: str) -> GlueCatalog:
+        return GlueCatalog.connect()
 
 
 def _is_hudi(table: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""DataHub, told about a table by the aspects that Hudi's sync gives it.
+"""DataHub, told about a table by the aspects that Hudi's sync gives it: a plug-in for syncs.
 
 dataset      urn:li:dataset:(urn:li:dataPlatform:hudi,DATABASE.TABLE,DEV)
 aspects      datasetProperties, schemaMetadata, subTypes, status; each is one request and replaces the old one
@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote
 
+from drawstring.base.errors import UnsupportedError
 from drawstring.config.keys.ingest import CatalogSync
-from drawstring.services.catalogs.polaris import JsonService
+from drawstring.plugins.polaris import JsonService
+from drawstring.services.catalogs.protocol import CatalogProvider, TableNames
 from drawstring.services.catalogs.table_description import CatalogPartition, CatalogTable
 
 _TYPES: Final = {
@@ -118,6 +120,16 @@ class DataHub:
         )
         yield "subTypes", {"typeNames": ["Table"]}
         yield "status", {"removed": False}
+
+
+class DataHubServer(CatalogProvider):
+    """Connects to a DataHub server."""
+
+    def for_sync(self, settings: CatalogSync) -> DataHub:
+        return DataHub.connect(settings)
+
+    def at_address(self, address: str) -> TableNames:
+        raise UnsupportedError("DataHub opens no tables by name. Give the address of another catalog.")
 
 
 def _field(name: str, hive_type: str, is_key: bool) -> dict[str, Any]:
