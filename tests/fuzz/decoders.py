@@ -41,6 +41,7 @@ from tests.support.hfiles import NONE, Form, hfile
 
 FORMATS = Path(__file__).parents[1] / "formats"
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
+ID = "136281f3-c24e-423b-a65a-95dbfbddce1d"
 SEALED = Path(__file__).parents[1] / "sealed/tables"
 KEY_AND_TYPE = pa.schema([("key", pa.string()), ("type", pa.int32())])
 
@@ -143,6 +144,8 @@ def seeds() -> Iterator[tuple[str, Decode, bytes]]:
         yield "positions", partial(read_positions, decode_text), base64.b64decode(encode(positions))
     yield from _golden_seeds()
     yield from base_seeds()
+    # Lance allocates the sizes that a damaged file claims, and ends the process if it cannot.
+    yield from (each for each in native_log_seeds() if not each[0].endswith(".lance"))
 
 
 def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
@@ -156,12 +159,21 @@ def _golden_seeds() -> Iterator[tuple[str, Decode, bytes]]:
                 yield short, read_log, packed.read(name)
             elif short == "hoodie.properties":
                 yield name, lambda data: void(table_config(decode_properties(data))), packed.read(name)
+    bloom = BloomFilter.build(pa.array([f"id:{at}" for at in range(50)]), 10)
+    yield "bloom", read_bloom, bloom.encode().encode()
+
+
+def native_log_seeds() -> Iterator[tuple[str, Decode, bytes]]:
+    """Yield native log files of each format."""
     with zipfile.ZipFile(SEALED / "v10_mor_metadata_logs.zip") as packed:
         for ending in (".log.hfile", ".deletes.hfile"):
             name = next(each for each in packed.namelist() if each.endswith(ending) and "_0-0-0_" not in each)
             yield ending, partial(read_native_log, name.rpartition("/")[2]), packed.read(name)
-    bloom = BloomFilter.build(pa.array([f"id:{at}" for at in range(50)]), 10)
-    yield "bloom", read_bloom, bloom.encode().encode()
+    rows = pa.table({"_hoodie_record_key": ["a", "b", "c"], "key": ["a", "b", "c"], "type": [1, None, 3]})
+    for extension in (".parquet", ".orc", ".lance"):
+        for kind in (".log", ".deletes"):
+            name = f"{ID}_1-0-1_20250409161256974_1{kind}{extension}"
+            yield f"{kind}{extension}", partial(read_native_log, name), written_file(name, rows)
 
 
 def base_seeds() -> Iterator[tuple[str, Decode, bytes]]:

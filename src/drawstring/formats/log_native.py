@@ -63,7 +63,15 @@ from drawstring.formats.filter import ALL_ROWS, LogRowSelection, RowSelection, b
 from drawstring.formats.hfile import HFileReader, read_hfile_records
 from drawstring.formats.log_inline import BlockType, DeleteRecords, HeaderKey, LogBlock
 from drawstring.formats.parquet import ParquetQuery, read_open_parquet
-from drawstring.model.files import HFILE, PARQUET, FileStatus, LogFile, NativeLog, file_extension
+from drawstring.model.files import (
+    FORMAT_NAMES,
+    HFILE,
+    PARQUET,
+    FileStatus,
+    LogFile,
+    NativeLog,
+    file_extension,
+)
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolution import conform
 from drawstring.schema.fields import KEY_ALONE, PARTITION_PATH, RECORD_KEY, field_path, type_at
@@ -303,7 +311,8 @@ def native_block(file: pa.NativeFile, log: LogFile, local: str | None = None) ->
         footer = open_footer(file, log.status.path, extension)
         entries = footer.entries
     elif extension == HFILE:
-        info = {_text(name): _text(value) for name, value in HFileReader(file, size).info.items()}
+        with about_file(None, FORMAT_NAMES[HFILE]):
+            info = {_text(name): _text(value) for name, value in HFileReader(file, size).info.items()}
         entries = {**info, AVRO_SCHEMA: info[_SCHEMA]} if _SCHEMA in info else info
     else:
         raise UnsupportedError(
@@ -344,15 +353,15 @@ def native_rows(
         CorruptTableError: the file is damaged.
     """
     names = None if columns is None else columns.names
-    if block.footer is None:
-        yield from _hfile_rows(file, block, names)
-    elif block.footer.parquet is None:
-        yield from _columnar_rows(file, block, names, wanted)
-    else:
-        metadata = block.footer.parquet
-        where = _condition(wanted, metadata.schema.names)
-        query = ParquetQuery(names, where, wanted.batch_rows, columns, ahead_bytes=wanted.ahead_bytes)
-        with about_file(None):
+    with about_file(None, FORMAT_NAMES[block.extension]):
+        if block.footer is None:
+            yield from _hfile_rows(file, block, names)
+        elif block.footer.parquet is None:
+            yield from _columnar_rows(file, block, names, wanted)
+        else:
+            metadata = block.footer.parquet
+            where = _condition(wanted, metadata.schema.names)
+            query = ParquetQuery(names, where, wanted.batch_rows, columns, ahead_bytes=wanted.ahead_bytes)
             yield from read_open_parquet(file, query, metadata)
 
 
@@ -395,10 +404,11 @@ def native_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:
     Raises:
         CorruptTableError: the file is damaged.
     """
-    if block.extension == HFILE:
-        return _hfile_deletes(file, block)
-    batches = list(native_rows(file, block, None))
-    return deletes_of(pa.Table.from_batches(batches) if batches else _no_rows(file, block))
+    with about_file(None, FORMAT_NAMES[block.extension]):
+        if block.extension == HFILE:
+            return _hfile_deletes(file, block)
+        batches = list(native_rows(file, block, None))
+        return deletes_of(pa.Table.from_batches(batches) if batches else _no_rows(file, block))
 
 
 def _no_rows(file: pa.NativeFile, block: NativeBlock) -> pa.Table:
@@ -411,11 +421,12 @@ def native_deletes_windows(
     file: pa.NativeFile, block: NativeBlock, wanted: LogRowSelection
 ) -> Iterator[DeleteRecords]:
     """Yield the deletes of a native log file batch by batch; see `native_rows`."""
-    if block.extension == HFILE:
-        yield _hfile_deletes(file, block)
-        return
-    for batch in native_rows(file, block, None, wanted):
-        yield deletes_of(pa.Table.from_batches([batch]))
+    with about_file(None, FORMAT_NAMES[block.extension]):
+        if block.extension == HFILE:
+            yield _hfile_deletes(file, block)
+            return
+        for batch in native_rows(file, block, None, wanted):
+            yield deletes_of(pa.Table.from_batches([batch]))
 
 
 def _hfile_deletes(file: pa.NativeFile, block: NativeBlock) -> DeleteRecords:

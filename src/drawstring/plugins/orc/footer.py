@@ -22,7 +22,8 @@ that Arrow wrote is decoded.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -277,3 +278,19 @@ def _with_sizes(postscript: Iterable[tuple[int, int | bytes]], sizes: Mapping[in
 
 def _item(name: str, value: str) -> bytes:
     return encode_message(((_NAME, name.encode()), (_VALUE, value.encode())))
+
+
+@contextmanager
+def footer_errors(part: str) -> Iterator[None]:
+    """Translate errors of damaged bytes in a part of a file into one of Arrow.
+
+    Args:
+        part: for the message.
+
+    Raises:
+        pa.ArrowInvalid: the part is damaged.
+    """
+    try:
+        yield
+    except (ValueError, zlib.error) as error:
+        raise pa.ArrowInvalid(f"its {part} cannot be read: {error}") from error

@@ -10,7 +10,7 @@ from pyarrow import orc
 
 from drawstring.formats.file_format import BaseFooter, FileEncoder, FileFormat, FileSpec, text_of
 from drawstring.formats.filter import RowSelection
-from drawstring.plugins.orc.footer import OrcFooter
+from drawstring.plugins.orc.footer import OrcFooter, footer_errors
 from drawstring.plugins.orc.reader import open_orc_schema, read_open_orc
 from drawstring.plugins.orc.writer import OrcEncoder
 
@@ -25,7 +25,9 @@ class OrcFormat(FileFormat):
         opened = orc.ORCFile(file)
         stored: Mapping[bytes, bytes] = opened.metadata or {}
         entries = {text_of(name): text_of(value) for name, value in stored.items()}
-        return BaseFooter(entries, opened.nrows, len(opened.schema), OrcFooter.of(opened).plain_bytes())
+        with footer_errors("footer"):
+            plain_bytes = OrcFooter.of(opened).plain_bytes()
+        return BaseFooter(entries, opened.nrows, len(opened.schema), plain_bytes)
 
     def schema(self, file: pa.NativeFile, local: str | None) -> pa.Schema:
         return open_orc_schema(file)

@@ -28,10 +28,8 @@ these without the zone, which is in the footer of each stripe:
 from __future__ import annotations
 
 import io
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import accumulate
 from typing import Final
 
@@ -55,6 +53,7 @@ from drawstring.plugins.orc.footer import (
     Stripe,
     bytes_of,
     decompressed,
+    footer_errors,
     replaced_tail,
 )
 from drawstring.plugins.orc.statistics import ValueRange, has_range
@@ -292,7 +291,7 @@ def read_open_orc(file: pa.NativeFile, asked: RowSelection) -> Iterator[pa.Recor
     names = present if asked.columns is None else [name for name in asked.columns if name in present]
     # Without a column the batches would not have a number of rows.
     read = names or present[:1]
-    with _translate_errors("footer"):
+    with footer_errors("footer"):
         footer = OrcFooter.of(opened)
         stripes = stripes_that_may_match(opened, file, footer, asked)
     if not stripes:
@@ -303,7 +302,8 @@ def read_open_orc(file: pa.NativeFile, asked: RowSelection) -> Iterator[pa.Recor
         footer = OrcFooter.of(opened)
     zones = _zones(opened, file, read)
     ends = list(accumulate(stripe.rows for stripe in footer.stripes))
-    rows = min(asked.batch_rows, _rows_of_a_batch(footer, present, read))
+    with footer_errors("footer"):
+        rows = min(asked.batch_rows, _rows_of_a_batch(footer, present, read))
     done = 0
     for batch in _batches(file, read, rows):
         zone = zones[bisect_right(ends, done)] if zones else ""
@@ -354,17 +354,8 @@ def _zones(opened: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> li
     """Return the time zone of each stripe; empty if no column has times."""
     if not any(has_times(opened.schema.field(name).type) for name in names):
         return []
-    with _translate_errors("time zones"):
+    with footer_errors("time zones"):
         return stripe_zones(opened, file)
-
-
-@contextmanager
-def _translate_errors(part: str) -> Iterator[None]:
-    """Translate errors in a part of a file into one of Arrow."""
-    try:
-        yield
-    except (ValueError, zlib.error) as error:
-        raise pa.ArrowInvalid(f"its {part} cannot be read: {error}") from error
 
 
 def _with_instants(batch: pa.RecordBatch, zone: str) -> pa.RecordBatch:
