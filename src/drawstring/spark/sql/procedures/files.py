@@ -15,12 +15,12 @@ from drawstring.filegroups.read_task import ReadTask
 from drawstring.formats.data_file import is_parquet
 from drawstring.formats.log_files import block_deletes, block_rows, log_blocks
 from drawstring.formats.parquet import parquet_schema
+from drawstring.metadata.column_overlap import column_overlaps
 from drawstring.metadata.table import open_metadata_table
 from drawstring.model.files import FileSlice, LogFile, parse_data_file
 from drawstring.model.result import size_text
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.fields import KEY_ALONE
-from drawstring.services.report.page import column_overlaps
 from drawstring.spark.sql.procedures.procedure import Call, Procedure, Rows
 from drawstring.spark.storage_options import path_of, storage_options
 from drawstring.storage import open_storage

@@ -9,9 +9,9 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
+from drawstring.metadata.column_overlap import ColumnOverlap, column_overlaps
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.table_state import facts_of
-from drawstring.services.report.page import ColumnOverlap, column_overlaps
 from drawstring.table import Table
 from drawstring.testing import context_of
 
