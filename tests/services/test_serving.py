@@ -20,7 +20,8 @@ import drawstring
 from drawstring.base.clock import SteppingClock
 from drawstring.base.errors import UnavailableError
 from drawstring.cli.app import run
-from drawstring.services.report.serving import ReportPages, ReportServer, ServedTable
+from drawstring.plugins.report_server import ReportPages, ReportServer
+from drawstring.services.table_report import ServedTable
 from drawstring.table import Table
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])

@@ -5,6 +5,7 @@ A plug-in is an entry point. Its group says for what it is asked:
     drawstring.catalogs          catalogs of tables (`services.catalogs.protocol`)
     drawstring.file_formats      formats of base files and native log files (`formats.file_format`)
     drawstring.lock_providers    locks of tables (`txn.locks.table_lock`)
+    drawstring.reports           pages and servers of reports (`services.table_report`)
     drawstring.sources           sources of ingestions (`ingestion.source_protocol`)
 
 The plug-ins of drawstring are in the package `drawstring.plugins`, which no other room imports, and are

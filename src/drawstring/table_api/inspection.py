@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from drawstring.model.result import TableLocks
     from drawstring.query.planner import latest_slices, partition_sizes
     from drawstring.services.lock_report import LockAudit, lock_audit, table_locks
-    from drawstring.services.report.page import Report, load_report
     from drawstring.services.rollback import instant_states
+    from drawstring.services.table_report import Report, load_report
 else:
     lazy_import(
         globals(),
@@ -27,8 +27,8 @@ else:
         shown="drawstring.metadata.record_tables:shown",
         instant_states="drawstring.services.rollback:instant_states",
         lock_audit="drawstring.services.lock_report:lock_audit",
-        Report="drawstring.services.report.page:Report",
-        load_report="drawstring.services.report.page:load_report",
+        Report="drawstring.services.table_report:Report",
+        load_report="drawstring.services.table_report:load_report",
         open_metadata_table="drawstring.metadata.table:open_metadata_table",
         table_locks="drawstring.services.lock_report:table_locks",
     )

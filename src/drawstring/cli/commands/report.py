@@ -18,7 +18,7 @@ from drawstring.cli.arguments import (
     named_values,
     open_table,
 )
-from drawstring.services.report.serving import ReportPages, ReportServer, ServedTable
+from drawstring.services.table_report import ServedTable, report_server
 
 OutputFile = Annotated[
     Path | None, Parameter(name=("--output", "-o"), help="The HTML file to write; it stands alone.")
@@ -70,8 +70,7 @@ def serve(
         table = open_table(root, storage_option)
         return ServedTable(table.uri, lambda: table.inspect.report(options=given).facts)
 
-    pages = ReportPages([served(root) for root in (path, *more)], refresh)
-    with ReportServer(pages, host, port) as server:
+    with report_server([served(root) for root in (path, *more)], refresh, host, port) as server:
         output.print_line(f"The tables are at {server.address}. Ctrl-C ends it.")
         try:
             server.serve_forever()

@@ -1,4 +1,4 @@
-"""A small web server of reports: a list of tables, and the report of each, both refreshed.
+"""A small web server of reports: a list of tables, and the report of each, both refreshed. It is a plug-in.
 
     GET /               the list
     GET /tables.json    its facts
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,24 +24,12 @@ from typing import Any, Final
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import DrawstringError, UnavailableError
 from drawstring.model.result import size_text
-from drawstring.services.report.page import TableReport, document, moment, page
+from drawstring.plugins.report_page import document, moment, page
+from drawstring.services.table_report import ServedTable, TableReport
 
 _TABLE: Final = re.compile(r"/table/([0-9]{1,6})(\.json)?", re.ASCII)
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
 _log: Final = logging.getLogger("drawstring")
-
-
-@dataclass(frozen=True, slots=True)
-class ServedTable:
-    """A table of a server.
-
-    Attributes:
-        uri: its root.
-        load: makes the facts of its report.
-    """
-
-    uri: str
-    load: Callable[[], TableReport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +181,13 @@ class ReportServer(ThreadingHTTPServer):
         """The address that a browser opens."""
         host, port = str(self.server_address[0]), self.server_address[1]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def report_server(
+    tables: Sequence[ServedTable], refresh_seconds: int, host: str, port: int, /
+) -> ReportServer:
+    """Return a server; see `services.table_report.report_server`."""
+    return ReportServer(ReportPages(tables, refresh_seconds), host, port)
 
 
 class _Handler(BaseHTTPRequestHandler):

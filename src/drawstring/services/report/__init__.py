@@ -1,1 +1,0 @@
-"""A report about a table: facts, and a page that shows them."""
