@@ -89,6 +89,7 @@ ONLY_IN = {
     "confluent_kafka": ("plugins",),
     "sqlalchemy": ("plugins",),
     "kazoo": ("plugins",),
+    "lance": ("plugins",),
     "boto3": ("plugins",),
     "botocore": ("plugins",),
     "pymetastore": ("plugins",),
