@@ -18,6 +18,7 @@ import drawstring
 import drawstring.spark
 from drawstring.query import scan
 from drawstring.spark.reading import planner, relation
+from drawstring.spark.reading.filters import Facts, conditions, sql_conditions
 from tests.support.tables import create
 
 pytestmark = pytest.mark.spark
@@ -265,3 +266,22 @@ def test_spark_knows_how_large_a_table_is(df: DataFrame, path: str) -> None:
     stored = sum(file.stat().st_size for file in Path(path).rglob("*") if ".hoodie" not in file.parts)
     size = int(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
     assert stored / 2 < size <= stored
+
+
+def test_a_conjunct_without_a_translation_leaves_the_others_at_any_depth() -> None:
+    def both(name: str, *sides: Facts) -> Facts:
+        return {"name": name, "of": sides}
+
+    def equal(column: Facts, value: Facts) -> Facts:
+        return {"name": "=", "of": (column, value)}
+
+    unknown: Facts = {"name": "REGEXP", "of": ({"column": ["city"]},)}
+    few = equal({"column": ["seats"]}, {"type": "int", "value": "1"})
+    upper = equal({"name": "UPPER", "of": ({"column": ["city"]},)}, {"type": "string", "value": "X"})
+    nested = both("OR", both("AND", few, unknown), both("AND", unknown, few))
+    assert str(conditions([nested, unknown], SCHEMA)) == "((seats == 1) or (seats == 1))"
+    assert conditions([both("OR", few, both("AND", unknown, unknown))], SCHEMA) is None
+    nested = both("OR", both("AND", upper, unknown), upper)
+    text = "(upper(`city`) = 'X')"
+    assert sql_conditions([nested, unknown], SCHEMA) == f"(({text}) OR {text})"
+    assert sql_conditions([both("OR", upper, unknown)], SCHEMA) is None

@@ -27,6 +27,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -193,23 +195,43 @@ def with_derived_column(
         derived: the expression.
 
     Returns:
-        None if the condition does not have the expression, or says more of it than a column can be compared
-        with.
+        The condition without the parts that a column cannot be compared with; it is true where the whole
+        condition is. None if no part that is left has the expression.
     """
     if not re.search(rf"\b{re.escape(derived.function)}\b", text, re.IGNORECASE):
         return None
+    wanted = _plain(_tree(derived.sql))
+    whole = pa.schema([*schema, derived.column])
+    replaced = _tree(text).transform(
+        lambda node: _column(derived.column.name) if _plain(node) == wanted else node
+    )
+    found = _implied(replaced, whole)
+    has_column = found is not None and derived.column.name in where_columns(found, whole)
+    return (found, whole) if found is not None and has_column else None
+
+
+def _implied(tree: Any, columns: pa.Schema) -> pc.Expression | None:
+    """Return a condition that is true where a tree is, without the conjuncts that Arrow cannot evaluate.
+
+    Returns:
+        None if nothing is left, such as of a literal that does not fit, or a date pattern of another index.
+    """
+    from sqlglot import expressions as sql
+
     from drawstring.expressions.sql_condition import expression_of_tree  # sqlglot loads slowly
 
-    wanted = _plain(_tree(derived.sql))
-    tree = _tree(text)
-    whole = pa.schema([*schema, derived.column])
-    replaced = tree.transform(lambda node: _column(derived.column.name) if _plain(node) == wanted else node)
-    if replaced == tree:
-        return None
+    if isinstance(tree, sql.Paren):
+        return _implied(tree.this, columns)
+    if isinstance(tree, sql.And | sql.Or):
+        sides = [_implied(tree.left, columns), _implied(tree.right, columns)]
+        known = [side for side in sides if side is not None]
+        if isinstance(tree, sql.Or):
+            return reduce(or_, known) if len(known) == len(sides) else None
+        return reduce(and_, known) if known else None
     try:
-        return expression_of_tree(replaced, whole), whole
+        return expression_of_tree(tree, columns)
     except (InvalidError, UnsupportedError):
-        return None  # such as a literal that does not fit the values, or a date pattern of another expression
+        return None
 
 
 def _tree(text: str) -> Any:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import reduce
 from operator import and_, or_
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
 
+_T = TypeVar("_T")
 Facts: TypeAlias = Mapping[str, Any]
 """A Spark expression as a tree; see `planner.described`."""
 
@@ -67,8 +68,8 @@ def sql_conditions(predicates: Sequence[Facts], schema: pa.Schema) -> str | None
 def _sql(predicate: Facts, schema: pa.Schema) -> str | None:
     name, children = predicate.get("name"), predicate.get("of", ())
     if name in ("AND", "OR"):
-        sides = [_sql(child, schema) for child in children]
-        return None if None in sides else f" {name} ".join(f"({side})" for side in sides)
+        sides = _known(name, [_sql(child, schema) for child in children])
+        return f" {name} ".join(f"({side})" for side in sides) or None
     function = _sql_function(children[0], schema) if children else None
     values = [_sql_literal(child) for child in children[1:]]
     if function is None or not 0 < len(values) <= _SPELLED_OUT_MAX or None in values:
@@ -76,6 +77,12 @@ def _sql(predicate: Facts, schema: pa.Schema) -> str | None:
     if name == "IN":
         return f"{function} in ({', '.join(map(str, values))})"
     return f"{function} {name} {values[0]}" if name in PLAIN_COMPARISONS else None
+
+
+def _known(name: str, sides: Sequence[_T | None]) -> list[_T]:
+    """Return the sides of a connective that have a translation; none of an OR if one side has none."""
+    known = [side for side in sides if side is not None]
+    return known if name == "AND" or len(known) == len(sides) else []
 
 
 def _sql_function(expression: Facts, schema: pa.Schema) -> str | None:
@@ -116,9 +123,8 @@ def _condition(predicate: Facts, schema: pa.Schema) -> pc.Expression | None:
     """Translate a predicate, None if the semantics might differ."""
     name, children = predicate.get("name"), predicate.get("of", ())
     if name in ("AND", "OR"):
-        sides = [_condition(child, schema) for child in children]
-        both = and_ if name == "AND" else or_
-        return None if any(side is None for side in sides) else reduce(both, sides)
+        sides = _known(name, [_condition(child, schema) for child in children])
+        return reduce(and_ if name == "AND" else or_, sides) if sides else None
     field = _column(children[0], schema) if children else None
     if field is None:
         return None
