@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import drawstring
 from drawstring.cli import app
 from drawstring.cli.arguments import open_table
 from drawstring.testing import context_of
@@ -287,8 +288,54 @@ def test_an_unknown_partition_names_those_there_are(complaint: Any, rides: Histo
     assert "berlin" in complaint("inspect", "files", rides.path, "--partition", "bern")
 
 
-def test_an_unknown_command(complaint: Any) -> None:
-    assert "--help" in complaint("shw", "/tmp")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("shw", "show"),
+        ("compact", "services compact"),
+        ("compct", "services compact"),
+        ("log_compact", "services log-compact"),
+        ("locks", "inspect locks"),
+        ("index", "indexes --help"),
+        ("savepoint", "savepoints --help"),
+    ],
+)
+def test_an_unknown_command_suggests_one_and_lists_all(complaint: Any, name: str, meant: str) -> None:
+    found = complaint(name, "/tmp")
+    assert f"There is no command '{name}'. Did you mean `drawstring {meant}`?" in found
+    for group, (_, commands) in app.GROUPS.items():
+        assert all(f"{group} {word}" in found for word in commands)
+    assert "See: drawstring --help" in found
+
+
+@pytest.mark.parametrize("name", sorted(app.NEVER_SUGGESTED))
+def test_no_typing_error_leads_to_a_command_that_deletes_or_undoes(complaint: Any, name: str) -> None:
+    group, _, word = name.rpartition(" ")
+    for mistyped in (word, f"{word}e", word[:-1], word.upper()):
+        if mistyped in (group, *(command.__name__ for command in app.TOP)):
+            continue
+        assert f"Did you mean `drawstring {name}`" not in complaint(mistyped, "/tmp")
+        if group and mistyped != word:
+            assert f"Did you mean `drawstring {name}`" not in complaint(group, mistyped, "/tmp")
+
+
+def test_an_unknown_command_of_a_group_suggests_one_of_the_group(complaint: Any) -> None:
+    found = complaint("indexes", "lst", "/tmp")
+    assert "no command 'indexes lst'. Did you mean `drawstring indexes list`?" in found
+    assert "services compact" not in found
+
+
+def test_numbers_of_buckets_are_changed(text: Any, tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3], "city": ["lima"] * 3})
+    hashed = drawstring.create(
+        tmp_path / "t", rows.schema, record_key="id", partition_by="city", index="BUCKET", bucket_count=1
+    )
+    hashed.insert(rows)
+    done = json.loads(text("services", "rescale-buckets", hashed.uri, "2", "--partitions", "lima", "--json"))
+    assert done["changed"]
+    assert "have 2 buckets already" in text(
+        "services", "rescale-buckets", hashed.uri, "2", "--partitions", "l*"
+    )
 
 
 def test_an_option_of_the_object_store_without_value(complaint: Any, rides: History) -> None:
@@ -385,7 +432,7 @@ def test_a_call_that_does_not_fit_names_the_help_of_its_command(complaint: Any, 
 def test_indexes_are_created_shown_and_dropped(text: Any, complaint: Any, rides: History) -> None:
     path = rides.path
     assert "has no index" in complaint("indexes", "drop", path, "by_city")
-    assert "needs the name" in complaint("indexes", "create", path)
+    assert "The command needs NAME" in complaint("indexes", "create", path)
     text("indexes", "create", path, "record_index")
     created = json.loads(text("indexes", "create", path, "by_city", "--column", "city", "--json"))
     by_city = {"name": "secondary_index_by_city", "kind": "secondary_index", "columns": ["city"]}

@@ -9,9 +9,12 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import InvalidError
-from drawstring.cli.app import COMMANDS
+from drawstring.cli.app import GROUPS
 from drawstring.config.keywords import KEYWORDS, with_keywords
 from drawstring.config.options.registry import OPTION_OF_KEY
+from drawstring.table_api.columns import TableColumns
+from drawstring.table_api.holds import TableHolds
+from drawstring.table_api.indexes import TableIndexes
 from drawstring.table_api.inspection import TableInspection
 from drawstring.table_api.savepoints import TableSavepoints
 from drawstring.table_api.services import TableServices
@@ -28,7 +31,22 @@ PLANNERS = {
 }
 """Methods that plan what another one does."""
 
-COMMAND = {command.__name__: command for command in COMMANDS}
+CLASSES: dict[str, Any] = {
+    "services": TableServices,
+    "indexes": TableIndexes,
+    "columns": TableColumns,
+    "inspect": TableInspection,
+    "savepoints": TableSavepoints,
+    "holds": TableHolds,
+    "versions": TableVersions,
+}
+COMMAND = {
+    f"{group}.{word.replace('-', '_')}": command
+    for group, (_, commands) in GROUPS.items()
+    for word, command in commands.items()
+}
+OTHERWISE = {"inspect.timeline": "table.timeline"}
+"""Commands that have another name in Python."""
 
 
 def parameters(call: Any) -> dict[str, inspect.Parameter]:
@@ -42,12 +60,10 @@ def test_every_keyword_stands_for_options_that_exist() -> None:
                 assert OPTION_OF_KEY[key].key == key, "the key itself, not one of its other names"
 
 
-CLASSES = (drawstring.Table, TableServices, TableInspection, TableSavepoints, TableVersions)
-
-
 def method_of(name: str) -> Any:
-    """Return the method of a table, or of one of its groups, that a command runs."""
-    return next((found for each in CLASSES if callable(found := getattr(each, name, None))), None)
+    """Return the method of a table, or of one of its groups, by its name."""
+    places = (drawstring.Table, *CLASSES.values())
+    return next((found for each in places if callable(found := getattr(each, name, None))), None)
 
 
 @pytest.mark.parametrize("verb", [verb for verb in KEYWORDS if verb != "create"])
@@ -64,19 +80,25 @@ def test_create_has_the_keywords_of_its_verb() -> None:
     assert set(KEYWORDS["create"]) <= set(parameters(drawstring.create))
 
 
-@pytest.mark.parametrize("verb", sorted(set(KEYWORDS) & set(COMMAND)))
+OTHER_ARGUMENTS = {"inspect.metadata": {"keys"}, "versions.set_storage_layout": {"layout"}}
+"""Arguments that have another name on the command line."""
+SERVICE_VERBS = [verb for verb in KEYWORDS if f"services.{verb}" in COMMAND]
+
+
+@pytest.mark.parametrize("verb", SERVICE_VERBS)
 def test_commands_have_flags_of_the_same_names(verb: str) -> None:
-    assert set(KEYWORDS[verb]) <= set(parameters(COMMAND[verb]))
+    assert set(KEYWORDS[verb]) <= set(parameters(COMMAND[f"services.{verb}"]))
 
 
-@pytest.mark.parametrize("name", [name for name in COMMAND if method_of(name)])
-def test_the_arguments_of_a_method_are_those_of_its_command(name: str) -> None:
-    flags = {*parameters(COMMAND[name]), "options", "progress", "keys", "position", "timeout"}
-    assert set(parameters(method_of(name))) - {"self"} <= flags | {"to"}
+@pytest.mark.parametrize("name", sorted(set(COMMAND) - set(OTHERWISE)))
+def test_a_command_runs_the_method_of_its_name_with_the_same_arguments(name: str) -> None:
+    group, _, method = name.partition(".")
+    flags = {*parameters(COMMAND[name]), "options", "progress", *OTHER_ARGUMENTS.get(name, ())}
+    assert set(parameters(getattr(CLASSES[group], method))) - {"self"} <= flags
 
 
 def test_services_with_keywords_have_a_command() -> None:
-    assert set(PLANNERS) <= set(COMMAND)
+    assert {f"services.{verb}" for verb in PLANNERS} <= set(COMMAND)
 
 
 def test_keywords_are_added_to_options() -> None:

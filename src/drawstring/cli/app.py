@@ -9,16 +9,37 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    UnusedCliTokensError,
+)
 from rich.console import Console
 
 from drawstring.base.errors import DrawstringError
 from drawstring.base.resources import use_allocator
 from drawstring.cli import output
-from drawstring.cli.commands.alter import columns
-from drawstring.cli.commands.index import indexes
+from drawstring.cli.commands.columns import (
+    add_column,
+    change_column_type,
+    comment_column,
+    drop_column,
+    move_column,
+    rename_column,
+)
+from drawstring.cli.commands.indexes import (
+    create_index,
+    drop_index,
+    list_indexes,
+    run_indexes,
+    schedule_index,
+)
 from drawstring.cli.commands.inspect import (
     add_hold,
     files,
@@ -54,6 +75,7 @@ from drawstring.cli.commands.services import (
     compact_base_files,
     expire_partitions,
     log_compact,
+    rescale_buckets,
     run_services,
 )
 from drawstring.cli.output import PrintableFormatter
@@ -62,7 +84,7 @@ EXIT_DEFECT = 1
 EXIT_FAULT = 2
 EXIT_INTERRUPTED = 130
 
-TOP = (show, head, bootstrap, ingest, serve, indexes, columns)
+TOP = (show, head, bootstrap, ingest, serve)
 """Commands by themselves."""
 
 GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
@@ -77,9 +99,31 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
             "clean": clean,
             "archive": archive,
             "expire-partitions": expire_partitions,
+            "rescale-buckets": rescale_buckets,
             "validate": validate,
             "repair": repair,
             "rollback": rollback,
+        },
+    ),
+    "indexes": (
+        "Create, plan, drop and list the indexes of a table, which its metadata table holds.",
+        {
+            "create": create_index,
+            "schedule": schedule_index,
+            "run": run_indexes,
+            "drop": drop_index,
+            "list": list_indexes,
+        },
+    ),
+    "columns": (
+        "Add, rename, drop, move and describe columns, in commits without rows; files stay as they are.",
+        {
+            "add": add_column,
+            "rename": rename_column,
+            "drop": drop_column,
+            "change-type": change_column_type,
+            "move": move_column,
+            "comment": comment_column,
         },
     ),
     "inspect": (
@@ -113,7 +157,25 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
 }
 """Commands with the names of the groups of `Table`: `table.services.compact` is `services compact`."""
 
-COMMANDS = (*TOP, *(command for _, commands in GROUPS.values() for command in commands.values()))
+NEVER_SUGGESTED = frozenset(
+    {
+        "bootstrap",
+        "columns drop",
+        "holds release",
+        "indexes drop",
+        "ingest",
+        "savepoints delete",
+        "savepoints restore",
+        "services archive",
+        "services clean",
+        "services expire-partitions",
+        "services repair",
+        "services rollback",
+        "services run",
+        "versions downgrade",
+    }
+)
+"""Commands that delete or undo something, or write rows: nobody is to run them because of a typing error."""
 
 
 def build() -> App:
@@ -194,7 +256,30 @@ def _usage(error: CycloptsError) -> str:
         name = error.argument.name
         is_placed = error.argument.index is not None
         told = f"The command needs {name.lstrip('-').replace('-', '_').upper() if is_placed else name}."
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        told = _unknown_command(error.unused_tokens[0], error.command_chain or ())
     return f"{told} See: {' '.join(('drawstring', *(error.command_chain or ())))} --help"
+
+
+def _unknown_command(word: str, groups: Sequence[str]) -> str:
+    """Return which command a mistyped or flat name may mean, and which commands there are.
+
+    Args:
+        word: the name.
+        groups: the group in which it was looked for; empty for the top level.
+    """
+    names = [command.__name__ for command in TOP]
+    names += [f"{group} {each}" for group, (_, commands) in GROUPS.items() for each in commands]
+    names = [name for name in names if name.split()[: len(groups)] == list(groups)]
+    suggested = [name for name in names if name not in NEVER_SUGGESTED]
+    by_word = {name.rpartition(" ")[2]: name for name in reversed(suggested)}
+    if not groups:
+        by_word |= {group: f"{group} --help" for group in GROUPS}
+    # A flat name may be that of a command that is not suggested: then no other is a guess at it.
+    is_other = any(name.endswith(word) for name in names if name in NEVER_SUGGESTED)
+    close = [] if is_other else get_close_matches(word.replace("_", "-").lower(), by_word, n=1)
+    meant = "".join(f" Did you mean `drawstring {by_word[each]}`?" for each in close)
+    return f"There is no command {' '.join((*groups, word))!r}.{meant} The commands are {', '.join(names)}."
 
 
 def _of_system(error: OSError) -> str:

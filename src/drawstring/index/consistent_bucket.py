@@ -501,9 +501,9 @@ def dual_write(
 def _pending_resizing_error(instant: Instant) -> ConflictError:
     return ConflictError(
         "A pending clustering splits or merges buckets of the table. Run that clustering"
-        " (table.services.cluster(), drawstring services cluster) or roll it back (rollback of"
-        f" {instant.requested}), then write again. Or remove hoodie.clustering.updates.strategy, so that"
-        " records are written to the old and the new buckets.",
+        " (table.services.cluster(), drawstring services cluster) or roll it back"
+        f" (table.services.rollback('{instant.requested}')), then write again. Or remove"
+        " hoodie.clustering.updates.strategy, so that records are written to the old and the new buckets.",
         instant=instant.requested,
     )
 

@@ -186,8 +186,8 @@ def _check_change(locked: LockedTable, change: ColumnChange) -> None:
     for index, defined in definitions(locked.context.storage).items():
         if index not in _STATISTICS and name in (defined.get("sourceFields") or ()):
             raise InvalidError(
-                f"The index {index} is of column {name}. Drop the index first (drop_index), and create it"
-                " again after the change."
+                f"The index {index} is of column {name}. Drop the index first (table.indexes.drop),"
+                " and create it again after the change."
             )
 
 

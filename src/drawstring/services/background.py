@@ -25,7 +25,7 @@ _runners: Final[dict[tuple[str, RunPending], _Runner]] = {}
 _log: Final = logging.getLogger("drawstring")
 _INTERRUPTED: Final = (
     "This process ends while a table service of %s runs in its background. Unfinished plans stay on the"
-    " timeline until services run again. Call wait_for_services() before the process ends."
+    " timeline until services run again. Call table.services.wait() before the process ends."
 )
 
 

@@ -6,9 +6,9 @@
     secondary_index_<name>    the record keys of each value of a column; needs the record index
     expr_index_<name>         bounds, or a bloom filter, of an expression of a column by file
 
-`create_index` builds an index under the table lock from the records that the table has. Indexing builds it
-while writers go on. From then on every write updates it. `table_indexes` shows the indexes, and why queries
-do without some of them.
+`table.indexes.create` builds an index under the table lock from the records that the table has. Indexing
+builds it while writers go on. From then on every write updates it. `table_indexes` shows the indexes, and
+why queries do without some of them.
 
 Indexing:
 
@@ -235,7 +235,7 @@ def create_index(context: TableContext, options: WriteOptions, request: IndexReq
 def prepared(
     locked: LockedTable, options: WriteOptions, request: IndexRequest
 ) -> tuple[LockedTable, Mapping[str, PartitionMaintainer]]:
-    """Return a table that is ready for a new index, and what keeps it; see `create_index`.
+    """Return a table that is ready for a new index, and what keeps it; see `table.indexes.create`.
 
     Args:
         locked: the locked table.
@@ -411,9 +411,9 @@ def check_background(config: TableConfig) -> None:
     if not config.rules.has_all_indexes:
         raise UnsupportedError(
             "Indexes are built while writers go on in tables of version 8 and later only, and the table has"
-            f" version {config.version}. Create the index at once (`create_index`, `drawstring indexes"
-            " create`)"
-            "; writes wait meanwhile. Or upgrade the table first: `drawstring versions upgrade`."
+            f" version {config.version}. Create the index at once (`table.indexes.create`,"
+            " `drawstring indexes create`); writes wait meanwhile."
+            " Or upgrade the table first: `drawstring versions upgrade`."
         )
 
 

@@ -409,8 +409,8 @@ def _indexed_once(what: str, unused: str | None) -> Finding:
         text = f"{what}, so queries do not use the record index. {unused}"
         return Finding(Severity.WARNING, "key", text, ".")
     text = (
-        f"{what}, of which the record index knows one: queries by key miss rows. Drop the index and create it"
-        " again with `drawstring indexes`: a new one notes that, and queries do without it."
+        f"{what}, of which the record index knows one: queries by key miss rows. Drop the index with"
+        " `drawstring indexes drop` and create it again: a new one notes that, and queries do without it."
     )
     return Finding(Severity.ERROR, "metadata", text, ".")
 

@@ -288,8 +288,8 @@ def compact(
 ) -> CommitResult:
     """Fold log files into new base files, by Spark's executors.
 
-    Other services are methods of `drawstring.spark.table(spark, path)`: `schedule_compaction`, `log_compact`,
-    `cluster`, `clean`, ...
+    Other services are methods of `drawstring.spark.table(spark, path).services`: `schedule_compaction`,
+    `log_compact`, `cluster`, `clean`, ...
 
     Args:
         spark: a classic session.

@@ -56,7 +56,7 @@ class TableSavepoints(TableGroup):
         """Let cleaning and archiving pass a write again.
 
         Args:
-            instant: requested time of the write, which `savepoint` returned.
+            instant: requested time of the write, which `create` returned.
             options: further options by Hudi's keys.
 
         Raises:

@@ -659,7 +659,7 @@ class TableServices(TableGroup):
         """Roll back one pending instant and delete its files; committed rows stay.
 
         Use it for a failed write, or for an unneeded plan of a compaction, log compaction or clustering. To
-        undo completed instants, use `restore`.
+        undo completed instants, use `table.savepoints.restore`.
 
         Args:
             instant: requested time of the pending instant; None for the newest write. Required for plans.

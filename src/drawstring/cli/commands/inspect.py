@@ -31,7 +31,7 @@ from drawstring.cli.arguments import (
     named_values,
     open_table,
 )
-from drawstring.cli.commands.index import print_unused
+from drawstring.cli.commands.indexes import print_unused
 from drawstring.model.files import FileSlice
 from drawstring.model.instant import Hold, InstantStatus
 from drawstring.model.result import size_text

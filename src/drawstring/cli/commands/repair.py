@@ -46,8 +46,8 @@ from drawstring.table import Table
 Pending = Annotated[
     str | None,
     Parameter(
-        help="Requested time of the pending instant, see `timeline`; the newest write by default. Required"
-        " for plans."
+        help="Requested time of the pending instant, see `drawstring inspect timeline`; the newest write by"
+        " default. Required for plans."
     ),
 ]
 
@@ -63,7 +63,7 @@ def rollback(
 ) -> None:
     """Roll back a failed write, or the plan of a compaction or clustering.
 
-    Committed rows stay. To undo completed instants, see `restore`.
+    Committed rows stay. To undo completed instants, see `drawstring savepoints restore`.
     """
     table, given = open_table(path, storage_option), named_values(option)
     result = (table.services.plan_rollback if dry_run else table.services.rollback)(instant, options=given)
@@ -113,7 +113,7 @@ def create_savepoint(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Retain the files of a write in cleaning and archiving, so that `restore` can return to it."""
+    """Retain the files of a write in cleaning and archiving, so that a restore can return to it."""
     table, given = open_table(path, storage_option), named_values(option)
     created = table.savepoints.create(instant, comments=comments, user=user, options=given)
     if as_json:

@@ -6,6 +6,7 @@
     drawstring services compact, log-compact,  the compactions of a table
         compact-base-files
     drawstring services expire-partitions      delete expired partitions
+    drawstring services rescale-buckets        change the number of buckets
     drawstring services run                    run the due table services of many tables, once or continuously
 
 The compaction and clustering commands plan the service or run it, and print the result (`PlannedCall`).
@@ -206,6 +207,38 @@ def expire_partitions(
     else:
         text = f"dropped old partitions at instant {result.instant}" if result else "no partition is that old"
         output.print_line(text)
+
+
+Buckets = Annotated[int, Parameter(validator=Number(gte=1), help="Number of buckets of each partition.")]
+Rescaled = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--partitions",
+        negative="",
+        help="Partition path, in which * matches any text; may be repeated. By default all, also later ones.",
+    ),
+]
+
+
+def rescale_buckets(
+    path: TablePath,
+    buckets: Buckets,
+    /,
+    *,
+    partitions: Rescaled = (),
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Give partitions of a table with a simple bucket index another number of buckets, in one commit."""
+    table, given = open_table(path, storage_option), named_values(option)
+    result = table.services.rescale_buckets(buckets, list(partitions) or None, options=given)
+    if as_json:
+        output.print_result(result)
+    elif result:
+        output.print_line(f"rewrote the partitions in {pluralize(buckets, 'bucket')} at {result.instant}")
+    else:
+        output.print_line(f"the partitions have {pluralize(buckets, 'bucket')} already")
 
 
 _log: Final = logging.getLogger("drawstring")

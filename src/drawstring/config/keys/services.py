@@ -880,7 +880,7 @@ class PartitionTtl:
 TTL_OPTIONS: Final[tuple[Option, ...]] = (
     Option(
         "hoodie.partition.ttl.inline",
-        "Whether a write drops expired partitions after its commit, and `run_services` does so, too.",
+        "Whether a write drops expired partitions after its commit, and `table.services.run` does so, too.",
         kind=Kind.FLAG,
         default=False,
         field="inline",

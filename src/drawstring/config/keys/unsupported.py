@@ -118,16 +118,16 @@ _OF_FILES: Final[tuple[Option, ...]] = (
     _never("hoodie.write.timestamp.logical.type.overrides", "Timestamps that are stored otherwise."),
 )
 _OF_METADATA: Final[tuple[Option, ...]] = (
-    _never("hoodie.metadata.index.drop", "Index that a write drops; drop_index and DROP INDEX do."),
+    _never("hoodie.metadata.index.drop", "Index that a write drops; table.indexes.drop and DROP INDEX do."),
     _never("hoodie.metadata.dir.filter.regex", "Folders that are not part of the table."),
     _never(
         "hoodie.metadata.index.expression.column",
-        "Column of an index that a write builds; create_index and CREATE INDEX do.",
+        "Column of an index that a write builds; table.indexes.create and CREATE INDEX do.",
     ),
     _never("hoodie.metadata.index.expression.options", "Settings of that index."),
     _never(
         "hoodie.metadata.index.secondary.column",
-        "Column of an index that a write builds; create_index and CREATE INDEX do.",
+        "Column of an index that a write builds; table.indexes.create and CREATE INDEX do.",
     ),
     _never(
         "hoodie.metadata.index.bloom.filter.column.list", "Columns with bloom filters in the metadata table."

@@ -442,7 +442,7 @@ _KEYS: Final[Mapping[str, str]] = {
         hoodie.write.lock.hivemetastore.database hoodie.write.lock.hivemetastore.table
         hoodie.write.lock.hivemetastore.uris
     """,
-    "indexes are built by create_index and CREATE INDEX, and dropped by drop_index": """
+    "indexes are built by table.indexes.create and CREATE INDEX, and dropped by table.indexes.drop": """
         hoodie.metadata.auto.delete.partitions hoodie.metadata.auto.initialize hoodie.metadata.index.async
         hoodie.metadata.index.check.timeout.seconds hoodie.metadata.index.expression.enable
         hoodie.metadata.index.secondary.enable
@@ -526,7 +526,7 @@ _KEYS: Final[Mapping[str, str]] = {
     "it is for validators of Hudi's ingestion tool": """
         hoodie.precommit.validators.streaming.offset.tolerance.percentage
     """,
-    "rows that lack columns are refused; drop_column and ALTER TABLE drop columns": """
+    "rows that lack columns are refused; table.columns.drop and ALTER TABLE drop columns": """
         hoodie.datasource.write.schema.allow.auto.evolution.column.drop
     """,
     "schemas are always checked": """

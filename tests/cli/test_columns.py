@@ -28,7 +28,7 @@ def test_columns_are_changed(text: Any, table: drawstring.Table) -> None:
     done = json.loads(text("columns", "add", table.uri, "tip", "decimal(10,2)", "--after", "id", "--json"))
     assert done["columns"] == ["id", "tip", "price", "note"]
     assert done["instant"] == table.timeline.writes()[-1].requested
-    text("columns", "type", table.uri, "price", "double")
+    text("columns", "change-type", table.uri, "price", "double")
     text("columns", "move", table.uri, "note", "--first")
     text("columns", "comment", table.uri, "price", "in euros")
     assert table.schema == pa.schema(
@@ -47,13 +47,13 @@ def test_columns_are_changed(text: Any, table: drawstring.Table) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("rename", "fare"), "needs the column and its new name"),
-        (("add", "tip"), "needs the column and its type"),
+        (("rename", "fare"), "The command needs NEW_NAME. See: drawstring columns rename --help"),
+        (("add", "tip"), "The command needs TYPE. See: drawstring columns add --help"),
         (("add", "tip", "money"), "There is no type 'money' here"),
         (("add", "tip", "decimal(3,9)"), "is no type: a decimal has 1 to 38 digits"),
-        (("drop", "fare", "note"), "needs the column only"),
-        (("rename", "fare", "price", "--first"), "leaves the column in its place"),
-        (("drop", "fare", "--comment", "x"), "takes no --comment"),
+        (("drop", "fare", "note"), "does not take an argument note. Remove it"),
+        (("rename", "fare", "price", "--first"), "--first"),
+        (("drop", "fare", "--comment", "x"), "--comment"),
         (("drop", "id"), "is a column of the record key"),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_mistaken_call_says_what_is_wrong(
         (("rename", "st.a", "st.c"), "give the new name without the struct, as in 'c'"),
         (("add", "st.z", "int", "--after", "st.a"), "Give 'a' instead of 'st.a'"),
         (("add", "z", "int", "--first", "--after", "id"), "--first and --after id exclude each other"),
-        (("add", "z"), "needs the column and its type, as in: drawstring columns add"),
+        (("add", "z"), "The command needs TYPE"),
         (("add", "z", "decimal(99)"), "a decimal has 1 to 38 digits"),
     ],
 )

@@ -7,21 +7,13 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from drawstring.base.errors import InvalidError
 from drawstring.cli import output
 from drawstring.cli.arguments import AsJson, HudiOptions, StorageOptions, TablePath, named_values, open_table
 from drawstring.model.index import TableIndex
 
-Act = Annotated[
-    Literal["create", "drop", "list", "schedule", "run"],
-    Parameter(help="What to do. What `schedule` plans, `run` builds in any process while writers go on."),
-]
-Name = Annotated[
-    str | None,
-    Parameter(
-        help="record_index, bloom_filters, column_stats, or a name of your own; for run, a planned instant."
-    ),
-]
+Name = Annotated[str, Parameter(help="record_index, bloom_filters, column_stats, or a name of your own.")]
+Only = Annotated[str | None, Parameter(help="One index only; all by default.")]
+Planned = Annotated[str | None, Parameter(help="Instant of one plan only; all plans by default.")]
 Column = Annotated[
     str | None, Parameter(name="--column", help="Column of a secondary index, or of an expression.")
 ]
@@ -38,10 +30,9 @@ Partitioned = Annotated[
 ]
 
 
-def indexes(
-    act: Act,
+def create_index(
     path: TablePath,
-    name: Name = None,
+    name: Name,
     /,
     *,
     column: Column = None,
@@ -51,26 +42,69 @@ def indexes(
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
 ) -> None:
-    """Create, plan, drop or show the indexes of a table, which its metadata table holds."""
+    """Create an index in the metadata table, and build it at once."""
     table, given = open_table(path, storage_option), named_values(option)
-    if act == "list":
-        _print([each for each in table.indexes.list() if name in (None, each.name)], as_json=as_json)
-        return
-    if act == "run":
-        _print(table.indexes.run(name, options=given), as_json=as_json, nothing="no index is planned")
-        return
-    if name is None:
-        raise InvalidError(f"`drawstring indexes {act}` needs the name of the index. Give it after the path.")
-    if act == "create":
-        created = table.indexes.create(name, column, using=using, partitioned=partitioned, options=given)
-        _print([created], as_json=as_json)
-        return
-    if act == "schedule":
-        planned = table.indexes.schedule(name, column, using=using, partitioned=partitioned, options=given)
-        _print_change("planned", planned, as_json=as_json)
-        return
-    table.indexes.drop(name, options=given)
+    created = table.indexes.create(name, column, using=using, partitioned=partitioned, options=given)
+    _print([created], as_json=as_json)
+
+
+def schedule_index(
+    path: TablePath,
+    name: Name,
+    /,
+    *,
+    column: Column = None,
+    using: Using = None,
+    partitioned: Partitioned = False,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Plan an index, for `drawstring indexes run` to build in any process while writers go on."""
+    table, given = open_table(path, storage_option), named_values(option)
+    planned = table.indexes.schedule(name, column, using=using, partitioned=partitioned, options=given)
+    _print_change("planned", planned, as_json=as_json)
+
+
+def run_indexes(
+    path: TablePath,
+    instant: Planned = None,
+    /,
+    *,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Build the planned indexes while writers go on."""
+    table, given = open_table(path, storage_option), named_values(option)
+    _print(table.indexes.run(instant, options=given), as_json=as_json, nothing="no index is planned")
+
+
+def drop_index(
+    path: TablePath,
+    name: Name,
+    /,
+    *,
+    as_json: AsJson = False,
+    option: HudiOptions = (),
+    storage_option: StorageOptions = (),
+) -> None:
+    """Drop an index from the metadata table."""
+    open_table(path, storage_option).indexes.drop(name, options=named_values(option))
     _print_change("dropped", name, as_json=as_json)
+
+
+def list_indexes(
+    path: TablePath,
+    name: Only = None,
+    /,
+    *,
+    as_json: AsJson = False,
+    storage_option: StorageOptions = (),
+) -> None:
+    """List the indexes of a table with their kinds and states, and why queries do not use some."""
+    found = open_table(path, storage_option).indexes.list()
+    _print([each for each in found if name in (None, each.name)], as_json=as_json)
 
 
 def _print_change(what: str, name: str, *, as_json: bool) -> None:
