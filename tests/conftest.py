@@ -25,12 +25,14 @@ import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from drawstring.base.clock import SystemClock
+from drawstring.testing import with_limits
 from scripts import jdk
 from tests.support.azure_server import AzureServer, azure_server
 from tests.support.combinations import covering
@@ -38,6 +40,7 @@ from tests.support.decoded_once import decode_once
 from tests.support.files_in_memory import in_memory, use_memory
 from tests.support.gcs_server import GcsServer, gcs_server
 from tests.support.kafka import Broker, kafka
+from tests.support.limits import SetLimits
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.store_server import StoreServer
 
@@ -291,6 +294,13 @@ def _waits_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
         sleep(clock, seconds)
 
     monkeypatch.setattr(SystemClock, "sleep", bounded)
+
+
+@pytest.fixture
+def limit() -> Iterator[SetLimits]:
+    """Sets limits of this process until the end of the test: `limit(files_open_max=3)`."""
+    with ExitStack() as stack:
+        yield lambda **limits: stack.enter_context(with_limits(**limits))
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,13 @@
-"""Support for tests of code that works with tables: the context of an open table."""
+"""Support for tests of code that works with tables: context of a table, limits of a process."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from drawstring.base import limits
 
 if TYPE_CHECKING:
     from drawstring.table import Table
@@ -19,3 +24,20 @@ def context_of(table: Table) -> TableContext:
         table: an open table.
     """
     return table._context
+
+
+@contextmanager
+def with_limits(**changes: Any) -> Iterator[None]:
+    """Set limits of this process during a `with` block, so that a few rows are met by what is for many.
+
+    For all threads, and not for workers in other processes.
+
+    Args:
+        changes: names and values of `drawstring.base.limits.Limits`.
+    """
+    before = limits.in_force
+    limits.in_force = replace(before, **changes)
+    try:
+        yield
+    finally:
+        limits.in_force = before

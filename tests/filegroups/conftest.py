@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from drawstring.formats.parquet import ParquetSink, RowGroups
+from tests.support.limits import SetLimits
 
 
 @pytest.fixture
-def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_row_groups(monkeypatch: pytest.MonkeyPatch, limit: SetLimits) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(50)}))
 
     monkeypatch.setattr("drawstring.formats.data_file.ParquetSink", small)
-    monkeypatch.setattr("drawstring.formats.parquet.reader.READ_AHEAD_BYTES", 10_000)
+    limit(read_ahead_bytes=10_000)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups import log_merge as log_stream
 from drawstring.filegroups import log_merge as reader
 from drawstring.table import Table
+from tests.support.limits import SetLimits
 from tests.support.rows import held, rides
 from tests.support.tables import MOR, create
 
@@ -18,13 +18,13 @@ BY_COMMIT = {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"}
 
 
 @pytest.fixture
-def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+def streamed(monkeypatch: pytest.MonkeyPatch, limit: SetLimits) -> None:
     """Hold no log file, however small."""
 
     def hold(*_: object) -> None:
         raise AssertionError("the log files are held")
 
-    monkeypatch.setattr(log_stream, "HELD_BYTES_MAX", 0)
+    limit(log_records_bytes_max=0)
     monkeypatch.setattr(reader, "read_log_records", hold)
 
 
@@ -79,8 +79,8 @@ def test_a_log_of_nothing_but_deletes_leaves_the_other_rows() -> None:
     assert fares(table) == [("b", 1.0)]
 
 
-def test_partial_blocks_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_stream, "HELD_BYTES_MAX", 0)
+def test_partial_blocks_are_held(limit: SetLimits) -> None:
+    limit(log_records_bytes_max=0)
     table = with_logs({})
     table.update(where="id = 'e'", set={"fare": "7.0"}, options={"drawstring.write.partial_update": "true"})
     assert ("e", 7.0) in fares(table)

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.filegroups import log_scanner, sorted_merge
+from drawstring.base.limits import Limits
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from tests.support.limits import SetLimits
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import LSM
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
@@ -52,15 +53,15 @@ def with_many_log_files(kind: str, path: Path) -> Table:
     return drawstring.open(path)
 
 
-@pytest.mark.parametrize("windows_bytes", [sorted_merge.WINDOWS_BYTES, 0], ids=["at once", "by windows"])
+@pytest.mark.parametrize("windows_bytes", [Limits().windows_bytes, 0], ids=["at once", "by windows"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_of_many_log_files_are_open_at_once(
-    kind: str, windows_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, windows_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: SetLimits
 ) -> None:
     table = with_many_log_files(kind, tmp_path / "t")
-    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", windows_bytes)
+    limit(windows_bytes=windows_bytes)
     expected = held(table)
-    monkeypatch.setattr(log_scanner, "FILES_OPEN_MAX", 3)
+    limit(files_open_max=3)
     files = OpenFiles(monkeypatch)
 
     assert held(drawstring.open(tmp_path / "t")) == expected

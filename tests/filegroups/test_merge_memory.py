@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from drawstring.filegroups import file_slice_reader, large_log_scanner, sorted_merge
+from drawstring.filegroups import file_slice_reader, large_log_scanner
 from drawstring.filegroups.large_log_scanner import MergedLogCache
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.storage.local import LocalStorage
 from drawstring.table import Table
+from tests.support.limits import SetLimits
 from tests.support.order_lines import (
     BY_COMMIT,
     CONDITIONS,
@@ -170,9 +171,9 @@ def test_no_more_is_kept_than_there_is_room_for(
 
 
 def test_sorted_log_files_that_do_not_fit_into_memory_are_not_kept(
-    tmp_path: Path, memory: MergedLogCache, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, memory: MergedLogCache, limit: SetLimits
 ) -> None:
-    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 0)
+    limit(windows_bytes=0)
     table = made(tmp_path / "t", **SORTED)
     changed(table, *base_rows())
     changed(table, *base_rows(60, ts=6))

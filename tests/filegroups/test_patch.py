@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from drawstring.filegroups import copy_on_write, row_group_patch
 from drawstring.filegroups.merge_handle import MergeHandle
 from drawstring.filegroups.row_group_patch import Patch
 from drawstring.formats.bloom import BloomFilter
@@ -20,6 +19,7 @@ from drawstring.formats.parquet.footer import chunk_source, path_of, start_of
 from drawstring.schema.fields import COMMIT_SEQNO, COMMIT_TIME, FILE_NAME, IS_DELETED_COLUMN, RECORD_KEY
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.limits import SetLimits
 from tests.support.tables import COW, create
 
 GROUP_ROWS = 50
@@ -42,13 +42,12 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
-def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_files(monkeypatch: pytest.MonkeyPatch, limit: SetLimits) -> None:
     def small(*args: Any, **how: Any) -> ParquetSink:
         return ParquetSink(*args, **(how | {"row_groups": RowGroups(GROUP_ROWS)}))
 
     monkeypatch.setattr("drawstring.formats.data_file.ParquetSink", small)
-    monkeypatch.setattr(copy_on_write, "PATCHED_VALUES_MIN", 1)
-    monkeypatch.setattr(row_group_patch, "_SMALL_GROUP_ROWS", 4)
+    limit(patched_values_min=1, growing_group_rows_max=4)
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import BATCH_ROWS
-from drawstring.filegroups import late_materialization
 from drawstring.formats.parquet.staged import StagedFile
 from drawstring.table import Table
+from tests.support.limits import SetLimits
 from tests.support.order_lines import (
     BY_COMMIT,
     CONDITIONS,
@@ -58,10 +58,10 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("log_format", ["avro", "parquet"])
 @pytest.mark.parametrize("properties", [{}, BY_COMMIT, NO_META], ids=["by event", "by commit", "no meta"])
 def test_rows_are_those_of_a_dictionary(
-    properties: dict[str, str], log_format: str, monkeypatch: pytest.MonkeyPatch
+    properties: dict[str, str], log_format: str, limit: SetLimits
 ) -> None:
     for seed in range(scaled_steps(3)):
-        monkeypatch.setattr(late_materialization, "FEW_ROWS", seed % 2 * 1000)
+        limit(text_keys_rows_max=seed % 2 * 1000)
         model = Model(made(**properties), by_commit=properties == BY_COMMIT, log_format=log_format)
         table = model.table
         history(model, random.Random(seed))
@@ -157,9 +157,9 @@ def test_keys_are_decoded_where_keys_of_the_logs_fall(decoded: list[tuple[str, i
 
 
 def test_integer_keys_are_compared_without_their_texts(
-    decoded: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+    decoded: list[tuple[str, int]], limit: SetLimits
 ) -> None:
-    monkeypatch.setattr(late_materialization, "FEW_ROWS", 0)
+    limit(text_keys_rows_max=0)
     table = made()
     table.upsert(lineitem(base_rows()))
     table.upsert(
@@ -170,8 +170,8 @@ def test_integer_keys_are_compared_without_their_texts(
     assert len(read(table)) == 241
 
 
-def test_rows_of_large_row_groups_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late_materialization, "CACHE_BYTES_MAX", 0)
+def test_rows_of_large_row_groups_are_not_held(limit: SetLimits) -> None:
+    limit(staged_bytes_max=0)
     table = made()
     model = Model(table)
     history(model, random.Random(9))

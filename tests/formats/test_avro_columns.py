@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.avro import decoder as avro_decode
 from drawstring.formats.avro.blocks import decode_datums
 from drawstring.formats.avro.container import encode_long
+from drawstring.testing import with_limits
 from tests.formats.avro_schemas import block_of, datums_of, schemas_with_records
 
 
@@ -25,15 +25,13 @@ def decoded(content: bytes, avro: Any, columns: list[str] | None = None) -> pa.T
 
 def by_columns(content: bytes, avro: Any, columns: list[str] | None = None) -> pa.Table:
     """Read without the shortcut for few records."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(avro_decode, "_FEW_ROWS", 0)
+    with with_limits(avro_columns_rows_min=0):
         return decoded(content, avro, columns)
 
 
 def one_by_one(content: bytes, avro: Any) -> pa.Table:
     """Read through fastavro."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(avro_decode, "_FEW_ROWS", 1 << 40)
+    with with_limits(avro_columns_rows_min=1 << 40):
         return decoded(content, avro)
 
 

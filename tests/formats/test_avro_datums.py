@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats.avro import blocks as avro_blocks
-from drawstring.formats.avro import encoder as avro_encode
 from drawstring.formats.avro.blocks import encode_datums
 from drawstring.formats.log_inline import BlockType
 from drawstring.schema.avro import arrow_to_avro, avro_to_arrow
+from drawstring.testing import with_limits
 from tests.support.hudi_files import content_of, data, scan
 
 LOGS = ["v6_avro.log", "v9_avro.log", "v9_partial.log", "v9_compacted.log", "v9_soft_delete.log", "v9.cdc"]
@@ -176,8 +176,7 @@ def test_every_type_is_read_and_written_as_fastavro_does(rows: list[Any]) -> Non
     batch.validate(full=True)
     assert batch.schema == EVERY_TYPE
     assert encode_datums(batch, EVERY_JSON) == content
-    with pytest.MonkeyPatch.context() as patch:  # without the shortcut for few numbers
-        patch.setattr(avro_encode, "_FEW", 0)
+    with with_limits(avro_single_values_max=0):  # without the shortcut for few numbers
         assert encode_datums(batch, EVERY_JSON) == content
     for column in ("must", "l", "s", "ls", "ll"):
         assert batch.column(column).to_pylist() == [row[column] for row in rows]

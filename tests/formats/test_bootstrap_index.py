@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError
+from drawstring.base.limits import Limits
 from drawstring.formats.bootstrap_index import (
     SourceFile,
     encode_bootstrap_index,
     read_bootstrap_index,
     source_files,
 )
-from drawstring.formats.hfile.writer import BLOCK_BYTES_MAX
 from tests.support.hfiles import hfile_of, reader
 
 
@@ -33,7 +33,7 @@ def test_entries_come_back_in_the_order_of_their_keys(entries: dict[str, bytes])
 def test_a_key_is_found_in_whichever_block_it_is() -> None:
     entries = {f"part={number:05}": bytes(1_000) + str(number).encode() for number in range(3_000)}
     data = hfile_of(entries)
-    assert len(data) > 2 * BLOCK_BYTES_MAX
+    assert len(data) > 2 * Limits().hfile_block_bytes_max
     for number in (0, 1, 1_048, 1_500, 2_999):
         key = f"part={number:05}"
         (found,) = reader(data).seek(pa.array([key, "part=none"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -12,10 +11,9 @@ from pyarrow import orc
 
 from drawstring.formats.data_file import Selection, base_footer, open_sink, read_base
 from drawstring.formats.file_format import FileSpec
-from drawstring.plugins import lance as lance_read
-from drawstring.plugins.orc import reader as orc_read
 from drawstring.schema.avro import arrow_to_avro
 from drawstring.storage import open_storage
+from drawstring.testing import with_limits
 
 BATCH_BYTES = 1 << 20
 ROWS = 30_000
@@ -36,10 +34,7 @@ def write(path: Path, table: pa.Table) -> None:
 
 
 def batches_of(path: Path, *columns: str) -> list[pa.RecordBatch]:
-    with (
-        patch.object(orc_read, "BATCH_BYTES", BATCH_BYTES),
-        patch.object(lance_read, "BATCH_BYTES", BATCH_BYTES),
-    ):
+    with with_limits(batch_bytes=BATCH_BYTES):
         return list(read_base(open_storage(path.parent), path.name, Selection(columns)))
 
 
@@ -59,7 +54,7 @@ def test_wide_rows_come_in_small_batches(ending: str, tmp_path: Path) -> None:
 def test_a_stripe_with_all_rows_is_not_decoded_at_once(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     write(path, rows())
-    with patch.object(orc_read, "BATCH_BYTES", BATCH_BYTES):
+    with with_limits(batch_bytes=BATCH_BYTES):
         before = pa.total_allocated_bytes()
         largest = 0
         for batch in read_base(open_storage(tmp_path), "a.orc", Selection(["text", "number"])):

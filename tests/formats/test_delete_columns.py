@@ -10,15 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.log_inline import DeleteRecords, decode_deletes, deletes, encode_deletes
+from drawstring.base.limits import Limits
+from drawstring.formats.log_inline import DeleteRecords, decode_deletes, encode_deletes
+from drawstring.testing import with_limits
 
-MANY = deletes.RECORDS_MIN + 12
+RECORDS_MIN = Limits().delete_columns_records_min
+MANY = RECORDS_MIN + 12
 LONGS = st.none() | st.integers(-(2**63), 2**63 - 1)
 
 
 def one_by_one(content: bytes) -> DeleteRecords:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deletes, "RECORDS_MIN", 1 << 40)
+    with with_limits(delete_columns_records_min=1 << 40):
         return decode_deletes(content)
 
 
@@ -63,7 +65,7 @@ def test_ints_beside_longs_become_longs() -> None:
     check_same(ints.replace(b"\x04\x0a", b"\x06\x0a", 7))
 
 
-@given(st.lists(st.tuples(st.text(max_size=200), LONGS), min_size=deletes.RECORDS_MIN, max_size=120))
+@given(st.lists(st.tuples(st.text(max_size=200), LONGS), min_size=RECORDS_MIN, max_size=120))
 def test_any_many_deletes_survive(rows: list[tuple[str, int | None]]) -> None:
     keys = pa.array([key for key, _ in rows], pa.string())
     ordering = pa.array([value for _, value in rows], pa.int64())

@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from drawstring.base.errors import CorruptTableError, UnsupportedError
 from drawstring.formats.avro.container import encode_long
 from drawstring.formats.bloom import DYNAMIC, BloomFilter
-from drawstring.formats.hfile import HFileReader, blocks, read_hfile_records, writer
+from drawstring.formats.hfile import HFileReader, blocks, read_hfile_records
 from drawstring.formats.hfile.blocks import LEAF_INDEX, BlockSource, Codec, HFileEntries, decode_entries
 from drawstring.formats.hfile.reader import IndexEntry, data_blocks
 from drawstring.formats.log_inline import BlockType
 from tests.support.hfiles import GZ, NONE, Form, block, hfile, hfile_of, reader
 from tests.support.hfiles import entries as encoded_entries
 from tests.support.hudi_files import content_of, scan
+from tests.support.limits import SetLimits
 
 GOLDEN = Path(__file__).parents[1] / "golden/tables"
 
@@ -165,9 +166,9 @@ def test_any_prefixes_are_found(held: dict[str, bytes], size: int, prefixes: lis
 @given(st.dictionaries(st.text(max_size=20), st.binary(max_size=200), max_size=60), st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_drawstring_writes_is_read_back(
-    monkeypatch: pytest.MonkeyPatch, held: dict[str, bytes], drawn: st.DataObject
+    limit: SetLimits, held: dict[str, bytes], drawn: st.DataObject
 ) -> None:
-    monkeypatch.setattr(writer, "BLOCK_BYTES_MAX", drawn.draw(st.integers(1, 3000)))
+    limit(hfile_block_bytes_max=drawn.draw(st.integers(1, 3000)))
     data = hfile_of(held)
 
     ordered = sorted(held.items(), key=lambda pair: pair[0].encode())

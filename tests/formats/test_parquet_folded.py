@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import CorruptTableError
-from drawstring.formats.parquet import ParquetQuery, read_parquet, reader
+from drawstring.base.limits import Limits
+from drawstring.formats.parquet import ParquetQuery, read_parquet
 from drawstring.storage.memory import MemoryStorage
+from tests.support.limits import SetLimits
 
 
 def stored(table: pa.Table, **how: object) -> MemoryStorage:
@@ -40,11 +42,11 @@ def test_a_file_of_long_texts_repeated_is_read_in_small_pieces() -> None:
         numbers += batch["n"].to_pylist()
 
     assert numbers == list(range(20_000))
-    assert most < 2 * reader.EXPANDED_BYTES_MAX
+    assert most < 2 * Limits().expanded_bytes_max
 
 
-def test_texts_and_bytes_come_back_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "EXPANDED_BYTES_MAX", 1_000)
+def test_texts_and_bytes_come_back_as_they_are(limit: SetLimits) -> None:
+    limit(expanded_bytes_max=1_000)
     texts = [None if n % 7 == 0 else "x" * (n % 300) for n in range(4_000)]
     table = pa.table(
         {

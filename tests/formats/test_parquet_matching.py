@@ -14,6 +14,7 @@ import pytest
 
 from drawstring.formats.parquet import ParquetQuery, read_parquet, reader
 from drawstring.storage import open_storage
+from tests.support.limits import SetLimits
 
 ROWS = 150_000
 FEW_ROWS = 20_000
@@ -96,10 +97,9 @@ def test_columns_of_row_groups_without_a_match_are_not_decoded(folder: Path, dec
 @pytest.mark.parametrize("requested", [("id", "note"), ("note",), ("note", "city", "id")], ids=str)
 @pytest.mark.parametrize("least", [-1, FEW_ROWS // 3, FEW_ROWS - 1, FEW_ROWS])
 def test_rows_of_a_condition_are_those_that_match(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: int, requested: tuple[str, ...], kept_bytes: int
+    tmp_path: Path, limit: SetLimits, least: int, requested: tuple[str, ...], kept_bytes: int
 ) -> None:
-    monkeypatch.setattr(reader, "KNOWN_BYTES_MAX", kept_bytes)
-    monkeypatch.setattr(reader, "_COPIED_BYTES", 0)  # the file is read as a large one is
+    limit(matched_bytes_max=kept_bytes, local_copy_bytes_max=0)  # the file is read as a large one is
     schema = pa.schema([("id", pa.int64()), ("city", pa.string()), ("note", pa.string())])
     cities = [None if each % 7 == 0 else f"city {each % 3}" for each in range(FEW_ROWS)]
     rows = pa.table([[*range(FEW_ROWS)], cities, [f"note {each}" for each in range(FEW_ROWS)]], schema=schema)

@@ -6,10 +6,9 @@ import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from drawstring.formats.parquet import ParquetQuery, reader
-from drawstring.storage import streams
+from tests.support.limits import SetLimits
 
 
 class Counted(io.BytesIO):
@@ -23,9 +22,8 @@ class Counted(io.BytesIO):
         return found
 
 
-def test_of_a_large_part_only_the_columns_asked_for_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "PART_WHOLE_BYTES_MAX", 1 << 16)
-    monkeypatch.setattr(streams, "READ_AHEAD_BYTES", 1)
+def test_of_a_large_part_only_the_columns_asked_for_are_read(limit: SetLimits) -> None:
+    limit(part_whole_bytes_max=1 << 16, remote_read_bytes_min=1)
     count = 20_000
     rows = pa.table(
         [[f"k{n}" for n in range(count)], ["x" * 90 + str(n) for n in range(count)]], ["id", "note"]

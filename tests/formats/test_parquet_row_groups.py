@@ -10,6 +10,7 @@ import pytest
 
 from drawstring.formats.parquet import ParquetQuery, ParquetSink, RowGroups, read_parquet
 from drawstring.storage.local import LocalStorage
+from tests.support.limits import SetLimits
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("text", pa.string())])
 AVRO = '{"type":"record","name":"r","fields":[{"name":"id","type":"long"}]}'
@@ -61,11 +62,11 @@ def test_row_groups_of_wide_rows_have_fewer_of_about_the_same_number(storage: Lo
     assert ids(read(storage)) == list(range(90))
 
 
-def test_a_batch_of_wide_rows_has_fewer(storage: LocalStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_of_wide_rows_has_fewer(storage: LocalStorage, limit: SetLimits) -> None:
     write(storage, RowGroups(), rows(0, 3000))
     with storage.open(FILE) as file:
         row_bytes = pq.read_metadata(file).row_group(0).total_byte_size / 3000
-    monkeypatch.setattr("drawstring.formats.parquet.reader.BATCH_BYTES", int(500 * row_bytes))
+    limit(batch_bytes=int(500 * row_bytes))
     whole = read(storage)
     assert all(450 <= batch.num_rows <= 500 for batch in whole[:-1])
     assert ids(whole) == list(range(3000))

@@ -8,7 +8,6 @@ import pytest
 
 import drawstring
 from drawstring.model.instant import Action
-from drawstring.services import clustering_task as stitch_group
 from tests.support.consistent_buckets import CONSISTENT
 from tests.support.histories import Case, History, create, row, table_of
 from tests.support.interop import (
@@ -19,6 +18,7 @@ from tests.support.interop import (
     hudi_options,
     hudi_writes,
 )
+from tests.support.limits import SetLimits
 from tests.support.referee import Referee
 from tests.support.tables import NEW_FILE_GROUPS, file_groups
 
@@ -91,9 +91,9 @@ def test_each_runs_the_clusterings_that_the_other_scheduled(
 
 @cases
 def test_hudi_goes_on_with_base_files_that_drawstring_put_together(
-    referee: Referee, tmp_path: Path, case: Case, monkeypatch: pytest.MonkeyPatch
+    referee: Referee, tmp_path: Path, case: Case, limit: SetLimits
 ) -> None:
-    monkeypatch.setattr(stitch_group, "ROW_GROUP_BYTES_MIN", 0)
+    limit(stitched_group_bytes_min=0)
     history = many_files(str(tmp_path / "rides"), case)
     more = [row(number, 300) for number in range(60, 90)]
     hudi_writes(referee, history, "upsert", more, **NEW_FILE_GROUPS)

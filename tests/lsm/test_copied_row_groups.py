@@ -18,7 +18,7 @@ from drawstring.formats.parquet import RowGroups
 from drawstring.formats.parquet.row_group_copy import PatchedSink
 from drawstring.services import compaction_task
 from drawstring.table import Table
-from drawstring.testing import context_of
+from drawstring.testing import context_of, with_limits
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import check_sorted, sorted_table
 from tests.support.tables import WITHOUT_SERVICES
@@ -45,7 +45,7 @@ def copies() -> Iterator[list[int]]:
         copied.append(group)
         original(self, file, group, changed)
 
-    with patch.object(PatchedSink, "copy", copy), patch.object(compaction_task, "_LOGGED_MAX", 1_000):
+    with patch.object(PatchedSink, "copy", copy), with_limits(copied_logs_share_max=1_000):
         yield copied
 
 

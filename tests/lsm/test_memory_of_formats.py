@@ -12,9 +12,8 @@ import pytest
 from drawstring.filegroups import sorted_merge
 from drawstring.filegroups.read.log_records import LogRecords
 from drawstring.filegroups.sorted_merge import SortedRun, merge_by_fences
-from drawstring.plugins import lance as lance_read
-from drawstring.plugins.orc import reader as orc_read
 from drawstring.table import Table
+from tests.support.limits import SetLimits
 from tests.support.sorted_tables import sorted_table
 from tests.support.tables import WITHOUT_SERVICES
 
@@ -52,12 +51,9 @@ def _bytes(window: Any) -> int:
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> Held:
+def held(monkeypatch: pytest.MonkeyPatch, limit: SetLimits) -> Held:
     held = Held()
-    for module in (orc_read, lance_read):
-        monkeypatch.setattr(module, "BATCH_BYTES", WINDOW_BYTES)
-    monkeypatch.setattr(sorted_merge, "BASE_WINDOW_BYTES", WINDOW_BYTES)
-    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 4 * WINDOW_BYTES)
+    limit(batch_bytes=WINDOW_BYTES, base_window_bytes=WINDOW_BYTES, windows_bytes=4 * WINDOW_BYTES)
     monkeypatch.setattr(sorted_merge, "merge_by_fences", held.fenced)
     return held
 

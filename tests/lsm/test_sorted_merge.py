@@ -20,6 +20,7 @@ from drawstring.filegroups import file_slice_reader, sorted_merge
 from drawstring.filegroups.sorted_merge import WINDOWS_IN_MEMORY_MAX, SortedRun, in_runs, merge_by_fences
 from drawstring.filegroups.write import log_compaction
 from drawstring.table import Table
+from tests.support.limits import SetLimits
 from tests.support.rows import held, rides
 from tests.support.sorted_tables import (
     BUCKET,
@@ -265,7 +266,7 @@ def test_files_without_common_keys_are_one_run(bounds: list[str | None], runs: l
 
 @pytest.mark.parametrize("ending", ["parquet", "orc", "lance"])
 def test_log_files_of_other_keys_are_merged_as_one_run(
-    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: SetLimits
 ) -> None:
     properties = {**BUCKET, "hoodie.table.base.file.format": ending}
     table = sorted_table(path=tmp_path / "t", properties=properties)
@@ -274,7 +275,7 @@ def test_log_files_of_other_keys_are_merged_as_one_run(
         table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys_written)), options=WITHOUT_SERVICES)
     table.delete(rides(("c", "rome", 0, 0.0), ("d", "rome", 0, 0.0)), options=WITHOUT_SERVICES)
     runs: list[int] = []
-    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", 0)
+    limit(windows_bytes=0)
     monkeypatch.setattr(
         sorted_merge, "merge_by_fences", lambda parts: (runs.append(len(parts)), merge_by_fences(parts))[1]
     )
@@ -286,7 +287,7 @@ def test_log_files_of_other_keys_are_merged_as_one_run(
 
 
 def test_the_windows_of_all_log_files_fit_into_the_bytes_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: SetLimits
 ) -> None:
     bytes_max = 600_000
     table = sorted_table(path=tmp_path / "t", properties=BUCKET)
@@ -301,7 +302,7 @@ def test_the_windows_of_all_log_files_fit_into_the_bytes_for_them(
         held_bytes.append(WINDOWS_IN_MEMORY_MAX * sum(most))
         return opened
 
-    monkeypatch.setattr(sorted_merge, "WINDOWS_BYTES", bytes_max)
+    limit(windows_bytes=bytes_max)
     monkeypatch.setattr(sorted_merge, "windowed", noted)
     assert [row[2] for row in held(table)] == [4] * 3000
     assert table.services.log_compact(min_blocks=2)

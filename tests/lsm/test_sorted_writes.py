@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ import pytest
 import drawstring
 from drawstring.base.errors import InternalError, InvalidError
 from drawstring.cli.app import run
-from drawstring.filegroups.sorted_merge import sorted_by_key
 from drawstring.write import placement
 from drawstring.write.placement import in_pieces
+from tests.support.limits import SetLimits
 from tests.support.rows import SCHEMA, held, rides
 from tests.support.sorted_tables import (
     BUCKET,
@@ -76,9 +75,8 @@ def test_an_insert_that_fills_a_small_file_merges_with_the_records_in_it() -> No
     ]  # fmt: skip
 
 
-def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "sorted_by_key", lambda batches, *_: sorted_by_key(batches, 512))
-    monkeypatch.setattr(placement, "in_pieces", partial(in_pieces, bytes_max=512))
+def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(limit: SetLimits) -> None:
+    limit(sort_bytes_max=512, piece_bytes_max=512)
     table = sorted_table()
     rows = drawn(1, 300)
     table.upsert(rows, options=WITHOUT_SERVICES)
@@ -87,7 +85,7 @@ def test_rows_that_do_not_fit_into_memory_are_sorted_on_disk(monkeypatch: pytest
 
 
 def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, limit: SetLimits
 ) -> None:
     schema = SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_()))
     table = sorted_table(schema, BUCKET)
@@ -99,10 +97,11 @@ def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
     pieces: list[int] = []
 
     def noted(batches: Iterator[pa.RecordBatch], *, is_sorted: bool) -> Iterator[pa.Table]:
-        for piece in in_pieces(batches, 512, is_sorted=is_sorted):
+        for piece in in_pieces(batches, is_sorted=is_sorted):
             pieces.append(piece.num_rows)
             yield piece
 
+    limit(piece_bytes_max=512)
     monkeypatch.setattr(placement, "in_pieces", noted)
     changed = [{**row, "ts": 2, "_hoodie_is_deleted": number % 3 == 0} for number, row in enumerate(rows)]
     stale = [{**row, "ts": 0} for row in rows]  # rows of one key are in one piece
@@ -118,15 +117,16 @@ def test_a_write_that_does_not_fit_into_memory_becomes_one_sorted_log_file(
 
 
 def test_runs_that_do_not_follow_each_other_go_to_files_of_further_versions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: SetLimits
 ) -> None:
     table = sorted_table(properties=BUCKET, path=tmp_path / "t")
     keys = [f"{number:03}" for number in range(60)]
     table.insert(rides(*((key, "rome", 1, 1.0) for key in keys)), options=WITHOUT_SERVICES)
 
     def backwards(batches: Iterator[pa.RecordBatch], *, is_sorted: bool) -> Iterator[pa.Table]:
-        return reversed([*in_pieces(batches, 512, is_sorted=is_sorted)])
+        return reversed([*in_pieces(batches, is_sorted=is_sorted)])
 
+    limit(piece_bytes_max=512)
     monkeypatch.setattr(placement, "in_pieces", backwards)
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in keys)), options=WITHOUT_SERVICES)
     (file_slice,) = table.inspect.files()

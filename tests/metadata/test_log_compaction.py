@@ -11,7 +11,6 @@ import pytest
 from drawstring.base.clock import SteppingClock, SystemIds
 from drawstring.filegroups.write.log_compaction import log_runs
 from drawstring.formats.metadata.commit import decode_compaction_plan
-from drawstring.metadata import compaction
 from drawstring.metadata.compaction import compact, compact_logs
 from drawstring.metadata.table import MetadataTable, open_metadata_table
 from drawstring.metadata.writer import MetadataWriter
@@ -24,6 +23,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.faulty_storage import FaultyStorage, InjectedFault
+from tests.support.limits import SetLimits
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
 from tests.support.storages import files_of, stored
@@ -201,8 +201,8 @@ def test_few_log_files_stay_as_they_are() -> None:
     assert files_of(context_of(table).storage) == before
 
 
-def test_large_log_files_are_written_in_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction, "_BLOCK_BYTES", 1)
+def test_large_log_files_are_written_in_several_blocks(limit: SetLimits) -> None:
+    limit(metadata_block_bytes=1)
     table = indexed(MOR, 9)
     change(table, 10)
     change(table, 20)

@@ -11,9 +11,7 @@ import pytest
 
 from drawstring.base.clock import SteppingClock, SystemIds
 from drawstring.formats.hfile import HFileEntries, HFileReader, read_hfile_records
-from drawstring.formats.hfile import writer as hfile_writer
 from drawstring.formats.hfile.reader import IndexEntry
-from drawstring.metadata import reader as merged
 from drawstring.metadata.log_format import write_base_file
 from drawstring.metadata.merging import newest
 from drawstring.metadata.partitions.maintainer import GroupChange, SortedGroup, TableFacts
@@ -27,6 +25,7 @@ from drawstring.model.instant import Action
 from drawstring.table import Table
 from drawstring.testing import context_of
 from drawstring.txn.table_context import TableContext
+from tests.support.limits import SetLimits
 from tests.support.rows import rides
 from tests.support.tables import create
 
@@ -89,9 +88,8 @@ def stored(parts: Iterator[pa.Table]) -> pa.Table:
 
 
 @pytest.fixture
-def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hfile_writer, "BLOCK_BYTES_MAX", 1 << 10)
-    monkeypatch.setattr(merged, "BASE_WINDOW_BYTES", 1 << 12)
+def small_windows(limit: SetLimits) -> None:
+    limit(hfile_block_bytes_max=1 << 10, base_window_bytes=1 << 12)
 
 
 @pytest.mark.usefixtures("small_windows")

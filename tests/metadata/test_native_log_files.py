@@ -16,7 +16,6 @@ from drawstring.base.clock import SteppingClock
 from drawstring.formats.hfile import HFileReader
 from drawstring.formats.log_files import log_blocks
 from drawstring.formats.log_inline import BlockType, read_content
-from drawstring.metadata import compaction
 from drawstring.metadata.compaction import compact_logs
 from drawstring.metadata.log_format import stored_schema
 from drawstring.metadata.table import MetadataTable, open_metadata_table
@@ -30,6 +29,7 @@ from drawstring.txn.table_context import TableContext
 from tests.support.copies import copied
 from tests.support.faults import HOUR_MS, START_MS, STEPS_MAX, stride
 from tests.support.faulty_storage import FaultyStorage, InjectedFault
+from tests.support.limits import SetLimits
 from tests.support.metadata_tables import listed
 from tests.support.record_indexes import indexed_places, places
 from tests.support.rows import held, rides
@@ -197,9 +197,9 @@ def compact_logs_now(table: Table) -> str:
 
 
 def test_a_log_compaction_makes_one_file_of_removals_and_one_of_all_records(
-    monkeypatch: pytest.MonkeyPatch,
+    limit: SetLimits,
 ) -> None:
-    monkeypatch.setattr(compaction, "_BLOCK_BYTES", 1)  # each part is appended by itself
+    limit(metadata_block_bytes=1)  # each part is appended by itself
     table = made()
     for number in range(30):
         table.upsert(rides((f"k{number}", "rome", 4, 4.0), ("b", "rome", number, 4.0)), options=INDEXED)

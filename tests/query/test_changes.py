@@ -14,10 +14,11 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import CorruptTableError, DrawstringError, InvalidError, UnsupportedError
-from drawstring.filegroups import cdc_reader, log_scanner
+from drawstring.filegroups import log_scanner
 from drawstring.filegroups.file_slice_reader import read_task
 from drawstring.model.instant import time_of
 from tests.support.golden import golden_table
+from tests.support.limits import SetLimits
 from tests.support.tables import WITHOUT_COMPACTION, listing
 from tests.support.timelines import archive
 
@@ -198,11 +199,11 @@ def test_each_task_of_changes_can_run_in_another_process(golden: Callable[[str],
 
 
 def test_changes_of_several_slices_are_right_when_little_is_held(
-    golden: Callable[[str], drawstring.Table], monkeypatch: pytest.MonkeyPatch
+    golden: Callable[[str], drawstring.Table], limit: SetLimits
 ) -> None:
     table = golden("v9_mor_avro")
     held = told_of_all(table)
-    monkeypatch.setattr(cdc_reader, "CACHE_BYTES_MAX", 0)
+    limit(change_records_bytes_max=0)
     assert told_of_all(table) == held
 
 

@@ -10,6 +10,7 @@ from drawstring.config.table_config import TableConfig, TableType
 from drawstring.expressions.predicate import parse_where
 from drawstring.query import partition_pruning
 from drawstring.query.partition_pruning import partitions_to_read
+from tests.support.limits import SetLimits
 
 SCHEMA = pa.schema(
     [("city", pa.string()), ("hour", pa.int32()), ("day", pa.date32()), ("fare", pa.float64())]
@@ -41,12 +42,12 @@ def config_of(partition_by: tuple[str, ...]) -> TableConfig:
 
 
 @pytest.mark.parametrize("where", CONDITIONS)
-def test_regions_leave_the_partitions_that_arrow_leaves(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_leave_the_partitions_that_arrow_leaves(where: str, limit: SetLimits) -> None:
     config = config_of(partition_by=("city", "hour", "day"))
     condition = parse_where(where, SCHEMA)
-    monkeypatch.setattr(partition_pruning, "_ASKED_MAX", len(PATHS))
+    limit(asked_partitions_max=len(PATHS))
     expected = partitions_to_read(PATHS, config, SCHEMA, condition)
-    monkeypatch.setattr(partition_pruning, "_ASKED_MAX", 0)
+    limit(asked_partitions_max=0)
     assert partitions_to_read(PATHS, config, SCHEMA, condition) == expected
     assert len(expected) < len(PATHS) or where in ("fare > 3", "day > '2023-12-31'")
 
@@ -65,8 +66,8 @@ def test_only_partitions_in_matching_regions_are_asked_about(monkeypatch: pytest
     assert asked == [11]
 
 
-def test_a_condition_that_fails_on_a_partition_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partition_pruning, "_ASKED_MAX", 0)
+def test_a_condition_that_fails_on_a_partition_is_named(limit: SetLimits) -> None:
+    limit(asked_partitions_max=0)
     condition = parse_where("CAST(city AS INT) = 5", SCHEMA)
     with pytest.raises(InvalidError, match="fails on a partition"):
         partitions_to_read(["5", "six"], config_of(partition_by=("city",)), SCHEMA, condition)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pytest
 
 import drawstring
-from drawstring.metadata import file_listing
+from tests.support.limits import SetLimits
 from tests.support.s3_server import S3Server
 from tests.support.slow_proxy import SlowProxy, slow_proxy
 from tests.support.tables import WITHOUT_SERVICES
@@ -40,10 +39,8 @@ def planned(proxy: SlowProxy, options: dict[str, str], partitions: int) -> list[
     return list(proxy.requests)
 
 
-def test_planning_takes_as_many_requests_of_many_partitions_as_of_few(
-    s3: S3Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_listing, "_MANY_FILES", 0)
+def test_planning_takes_as_many_requests_of_many_partitions_as_of_few(s3: S3Server, limit: SetLimits) -> None:
+    limit(sliced_files_min=0)
     with slow_proxy(s3.endpoint, 0) as proxy:
         options = {**s3.options, "endpoint": proxy.endpoint}
         few, many = (planned(proxy, options, partitions) for partitions in (2, 12))

@@ -14,7 +14,6 @@ import pytest
 from drawstring.base.clock import SteppingClock
 from drawstring.config.table_config import MergeMode
 from drawstring.filegroups.read_task import InstantRange
-from drawstring.metadata import file_listing
 from drawstring.metadata.file_listing import knows_later_writes
 from drawstring.metadata.table import open_metadata_table
 from drawstring.query.partition_pruning import Candidate, Partition
@@ -22,7 +21,7 @@ from drawstring.query.planner import query_of
 from drawstring.query.scan import Scan
 from drawstring.query.table_state import facts_of
 from drawstring.table import Table
-from drawstring.testing import context_of
+from drawstring.testing import context_of, with_limits
 from tests.support.merge_tables import PARTIAL, set_properties
 from tests.support.rows import rides
 from tests.support.statistics import add_statistics
@@ -159,8 +158,7 @@ def test_skipping_changes_no_rows_of_any_query(
             expected = getattr(whole, name)(*arguments, where=where, **how)
             assert texts(found.to_arrow()) == texts(expected.to_arrow()), (name, how, where)
             skipped += len(expected.tasks()) - len(found.tasks())
-            with monkeypatch.context() as patched:
-                patched.setattr(file_listing, "_MANY_FILES", 0)
+            with with_limits(sliced_files_min=0):
                 in_columns = getattr(table, name)(*arguments, where=where, **how)
                 assert read_by(in_columns) == read_by(found), (name, how, where)
     assert skipped > 0

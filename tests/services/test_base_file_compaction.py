@@ -15,10 +15,10 @@ from drawstring.base.errors import CorruptTableError, InvalidError
 from drawstring.formats.metadata.plans import base_files_of, decode_clustering_plan, encode_clustering_plan
 from drawstring.formats.parquet import parquet_footer
 from drawstring.model.instant import Action
-from drawstring.services import clustering_task as stitch_group
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.faults import leftovers, orphans
+from tests.support.limits import SetLimits
 from tests.support.rows import held, meta_rows, rides
 from tests.support.tables import (
     BUCKETS,
@@ -37,9 +37,9 @@ STREAM_COPY = "SparkStreamCopyClusteringPlanStrategy"
 
 
 @pytest.fixture
-def copies_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def copies_everything(limit: SetLimits) -> None:
     """Let row groups of a few rows be copied too."""
-    monkeypatch.setattr(stitch_group, "ROW_GROUP_BYTES_MIN", 0)
+    limit(stitched_group_bytes_min=0)
 
 
 def appended(table_type: str = COW, version: int = 9, batches: int = 5) -> Table:

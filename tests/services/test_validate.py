@@ -23,6 +23,7 @@ from drawstring.timeline.properties import BACKUP_PATH, PROPERTIES_PATH
 from tests.support.compaction import FIRST, NEWER, logged
 from tests.support.faults import HOUR_MS, START_MS, is_decided, opened, prepared
 from tests.support.faulty_storage import FaultyStorage
+from tests.support.limits import SetLimits
 from tests.support.rows import held, rides
 from tests.support.tables import BUCKETS, COW, MOR, create, listing, store_of, versions
 
@@ -251,8 +252,8 @@ def test_the_command_line_says_what_it_found_and_did(
     assert "nothing to repair without a decision; drawstring services validate tells" in told
 
 
-def test_bits_of_keys_are_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validate_content, "_DISTINCT_BITS_PER_SORT", 10)
+def test_bits_of_keys_are_kept_once(limit: SetLimits) -> None:
+    limit(distinct_hashes_unsorted_max=10)
     bits = validate_content.DistinctBits()
     for start in range(0, 100, 5):
         bits.add(np.arange(start, start + 6, dtype=np.uint64))

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import drawstring
 import drawstring.spark
-from drawstring.spark import engine
+from tests.support.limits import SetLimits
 from tests.support.rows import arrow_rows
 from tests.support.tables import create
 
@@ -27,11 +27,10 @@ def rides(start: int, end: int, ts: int, moved: int = 0) -> pa.Table:
 
 @pytest.mark.parametrize(("index", "told_bytes_max"), [("GLOBAL_BLOOM", 1 << 20), ("BLOOM", 16)])
 def test_more_keys_than_tasks_can_have_are_found_all_the_same(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, index: str, told_bytes_max: int
+    spark: SparkSession, tmp_path: Path, limit: SetLimits, index: str, told_bytes_max: int
 ) -> None:
     """Tasks that read the table have hashes of them, or know nothing but where they begin and end."""
-    monkeypatch.setattr(engine, "KEY_BYTES_MAX", told_bytes_max)
-    monkeypatch.setattr(engine, "FEW_KEYS_BYTES_MAX", 8)
+    limit(spark_keys_bytes_max=told_bytes_max, spark_few_keys_bytes_max=8)
     moved = int(index == "GLOBAL_BLOOM")
 
     def give(rows: pa.Table) -> DataFrame:

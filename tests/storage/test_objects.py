@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import InvalidError, UnavailableError
+from drawstring.base.limits import Limits
 from drawstring.storage import Storage, open_storage
-from drawstring.storage.streams import READ_AHEAD_BYTES, RangeFile
+from drawstring.storage.streams import RangeFile
 from tests.support.races import rounds_won
 from tests.support.store_server import StoreServer, s3_first
 
@@ -124,7 +125,8 @@ def test_a_table_can_be_a_whole_bucket(store: StoreServer) -> None:
 
 
 def test_small_reads_next_to_each_other_are_one_request() -> None:
-    data = bytes(range(256)) * (READ_AHEAD_BYTES // 64)
+    bytes_min = Limits().remote_read_bytes_min
+    data = bytes(range(256)) * (bytes_min // 64)
     requests: list[tuple[int, int]] = []
 
     def fetch(start: int, end: int) -> bytes:
@@ -133,7 +135,7 @@ def test_small_reads_next_to_each_other_are_one_request() -> None:
 
     file = pa.PythonFile(RangeFile(fetch, len(data)), mode="r")
     assert b"".join(file.read(1000) for _ in range(50)) == data[:50_000]
-    assert requests == [(0, READ_AHEAD_BYTES)]
+    assert requests == [(0, bytes_min)]
     file.seek(10)
-    assert file.read(2 * READ_AHEAD_BYTES) == data[10 : 10 + 2 * READ_AHEAD_BYTES]
-    assert requests[1:] == [(10, 10 + 2 * READ_AHEAD_BYTES)]
+    assert file.read(2 * bytes_min) == data[10 : 10 + 2 * bytes_min]
+    assert requests[1:] == [(10, 10 + 2 * bytes_min)]

@@ -18,7 +18,7 @@ from drawstring.filegroups import sorted_merge
 from drawstring.filegroups.log_merge import base_rows
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.table import Table
-from drawstring.testing import context_of
+from drawstring.testing import context_of, with_limits
 from drawstring.timeline.properties import save_properties
 from tests.support.rows import SCHEMA, rides
 from tests.support.tables import MOR, WITHOUT_SERVICES, create
@@ -83,8 +83,7 @@ def few_base_rows(task: ReadTask, among: pc.Expression | None) -> Iterator[pa.Re
 def small_windows() -> Iterator[None]:
     """Let windows have two rows, and no log files fit into memory."""
     with (
-        patch.object(sorted_merge, "BATCH_ROWS", 2),
-        patch.object(sorted_merge, "WINDOWS_BYTES", 0),
+        with_limits(sorted_batch_rows=2, windows_bytes=0),
         patch.object(sorted_merge, "base_rows", few_base_rows),
     ):
         yield

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from drawstring.filegroups import base_file_writer
 from drawstring.model.commit import CommitMetadata, WriterFacts
 from drawstring.model.instant import Instant
 from drawstring.table import Table
 from drawstring.txn.foreign_features import MetadataTableGuard
+from tests.support.limits import SetLimits
 from tests.support.rows import rides
 from tests.support.tables import COW, create
 
@@ -51,8 +51,8 @@ def test_a_rewritten_file_tells_its_new_and_its_deleted_keys(told: list[WriterFa
     assert changed(told.pop()) == set()
 
 
-def test_many_keys_are_not_told(told: list[WriterFacts | None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base_file_writer, "CHANGED_KEYS_MAX", 2)
+def test_many_keys_are_not_told(told: list[WriterFacts | None], limit: SetLimits) -> None:
+    limit(changed_keys_max=2)
     table = written()
     table.upsert(rides(*((key, "rome", 2, 2.0) for key in "cd")))
     assert changed(told.pop()) == {("c", False), ("d", False)}

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from drawstring.base.errors import LostRaceError, RivalError
-from drawstring.engine import grouping
 from drawstring.engine.local import LocalEngine
 from drawstring.filegroups.write.markers import MARKER_ROOT, Markers
 from drawstring.storage.protocol import LOCK_FOLDER
@@ -24,6 +23,7 @@ from tests.support.interrupted import (
     upserting,
     while_it_sleeps,
 )
+from tests.support.limits import SetLimits
 from tests.support.rows import held, rides
 from tests.support.storages import by_clock
 from tests.support.tables import COW, MOR, C, filled, table_at
@@ -76,9 +76,9 @@ def test_a_write_gives_way_before_it_writes_a_file(table_type: str, version: int
 
 @kinds
 def test_a_write_notices_a_rival_that_begins_while_it_writes_other_file_groups(
-    table_type: str, version: int, monkeypatch: pytest.MonkeyPatch
+    table_type: str, version: int, limit: SetLimits
 ) -> None:
-    monkeypatch.setattr(grouping, "AHEAD_MAX", 1)
+    limit(groups_ahead_max=1)
     table = filled(table_type=table_type, version=version)
     first = Standing(table, upserting(("x", "lima", 1, 1.0)), folder="lima")
     first.start()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow.parquet as pq
 import pytest
 
 from drawstring.base.errors import LostRaceError
+from drawstring.base.limits import Limits
 from drawstring.table import Table
-from drawstring.testing import context_of
-from drawstring.txn import conflict_resolution
+from drawstring.testing import context_of, with_limits
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
 from tests.support.interrupted import Interrupted, Standing, on
 from tests.support.rows import held, rides
@@ -115,9 +114,7 @@ def test_a_file_without_footer_entries_is_read() -> None:
 @pytest.mark.parametrize("without", ["keys", "memory"])
 def test_keys_that_are_not_compared_conflict_by_partition(without: str) -> None:
     table = prepared(properties={"hoodie.populate.meta.fields": str(without != "keys").lower()})
-    with patch.object(
-        conflict_resolution, "KEYS_MAX", 0 if without == "memory" else conflict_resolution.KEYS_MAX
-    ):
+    with with_limits(compared_keys_max=0 if without == "memory" else Limits().compared_keys_max):
         with pytest.raises(LostRaceError):
             upserting("m")(behind(table, upserting("l")), ONCE)
         upserting("m")(behind(table, upserting("l", city="oslo")), ONCE)

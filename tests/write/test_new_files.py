@@ -11,7 +11,7 @@ import pytest
 
 import drawstring
 from drawstring.base.errors import DrawstringError
-from drawstring.engine.gathering import SHARE_BYTES
+from drawstring.base.limits import Limits
 from drawstring.engine.local import LocalEngine
 from drawstring.formats.bloom_footer import FILTER, LARGEST_KEY, SMALLEST_KEY
 from drawstring.table import Table
@@ -53,7 +53,7 @@ def test_a_small_partition_gets_one_file(tmp_path: Path, threads: int, memory_by
 
 @pytest.mark.parametrize("memory_bytes", [512 << 20, 4 << 20])
 def test_a_large_partition_gets_a_file_for_each_thread_at_most(tmp_path: Path, memory_bytes: int) -> None:
-    note = "x" * (4 * SHARE_BYTES // (40 * BATCH_ROWS))
+    note = "x" * (4 * Limits().share_bytes // (40 * BATCH_ROWS))
     rides = table(tmp_path / "t", LocalEngine(2, memory_bytes), partition_by="")
     rides.bulk_insert(pa.RecordBatchReader.from_batches(SCHEMA, batches(40, cities=3, note=note)))
 

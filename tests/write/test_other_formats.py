@@ -23,6 +23,7 @@ from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedEr
 from drawstring.formats.data_file import base_footer, key_summary
 from drawstring.table import Table
 from drawstring.testing import context_of
+from tests.support.limits import SetLimits
 from tests.support.rows import rides
 from tests.support.tables import COW, MOR, NEW_FILE_GROUPS, WITHOUT_SERVICES, create
 
@@ -286,12 +287,10 @@ def test_a_write_that_fails_leaves_no_file_behind(ending: str) -> None:
 
 
 @formats
-def test_a_disk_that_refuses_a_file_is_reported(
-    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_refuses_a_file_is_reported(ending: str, tmp_path: Path, limit: SetLimits) -> None:
     table = create(TYPES, path=tmp_path / "t", partition_by=(), ordering=(), properties={BASE_FORMAT: ending})
     rows = [(f"{at:04}", {"raw": random.Random(at).randbytes(20_000)}) for at in range(2_000)]
-    monkeypatch.setattr("drawstring.plugins.lance.CACHE_BYTES", 1 << 20)
+    limit(lance_gathered_bytes=1 << 20)
     _, hard = limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8 << 20, hard))
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 import drawstring
-from drawstring.filegroups import append_handle
 from drawstring.table import Table
-from drawstring.write import placement
 from tests.support.combinations import pairs_first
 from tests.support.engines import ENGINES, start_engine
+from tests.support.limits import SetLimits
 from tests.support.positions import Logged, check_positions
 from tests.support.rows import WIDE, arrow_rows, rides
 from tests.support.sorted_tables import LSM
@@ -166,8 +164,8 @@ def test_a_key_that_the_base_file_has_twice_has_no_position(version: int) -> Non
     assert known(check_positions(table)) == [None, ["k02"], None]
 
 
-def test_each_block_of_a_large_change_has_its_own_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "in_pieces", partial(placement.in_pieces, bytes_max=500))
+def test_each_block_of_a_large_change_has_its_own_positions(limit: SetLimits) -> None:
+    limit(piece_bytes_max=500)
     table = create(table_type=MOR, properties={"hoodie.index.type": "SIMPLE"})
     table.bulk_insert(first_rows())
     changed(table, *KEYS[:30], **NEW_FILE_GROUPS)
@@ -176,8 +174,8 @@ def test_each_block_of_a_large_change_has_its_own_positions(monkeypatch: pytest.
     assert sorted(key for each in known(blocks) for key in each or ()) == KEYS[:30]
 
 
-def test_a_native_log_file_with_too_many_records_has_no_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(append_handle, "_POSITIONS_MAX", 3)
+def test_a_native_log_file_with_too_many_records_has_no_positions(limit: SetLimits) -> None:
+    limit(positions_max=3)
     table = create(table_type=MOR, version=10, properties={"hoodie.index.type": "SIMPLE"})
     table.insert(first_rows())
     changed(table, *KEYS[:4])

@@ -10,7 +10,6 @@ import pytest
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.sizing import Sizing
 from drawstring.config.options.write_options import WriteOptions
-from drawstring.engine import gathering
 from drawstring.engine.local import LocalRows
 from drawstring.index.protocol import Location
 from drawstring.model.commit import WriteStat
@@ -19,6 +18,7 @@ from drawstring.table import Table
 from drawstring.write.assign_inserts import AssignInserts, InsertBucket, key_places
 from drawstring.write.sizing import divide, record_bytes
 from tests.support.compaction import schedule
+from tests.support.limits import SetLimits
 from tests.support.rows import WIDE, held, rides, wide
 from tests.support.tables import BUCKETS, MOR, NEW_FILE_GROUPS, create, table_types
 
@@ -94,8 +94,8 @@ def test_an_append_is_refused_where_keys_have_a_file_group() -> None:
 
 
 @pytest.mark.parametrize("verb", ["append", "bulk_insert"])
-def test_a_hot_partition_is_loaded_by_all_threads(verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "SHARE_BYTES", 100_000)
+def test_a_hot_partition_is_loaded_by_all_threads(verb: str, limit: SetLimits) -> None:
+    limit(share_bytes=100_000)
     table = create(WIDE)
     rows = pa.concat_tables([wide(0, 9000), wide(9000, 1000, "oslo")])
     getattr(table, verb)(pa.RecordBatchReader.from_batches(WIDE, rows.to_batches(max_chunksize=100)))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from drawstring.filegroups.write.changes import Changes
+from drawstring.testing import with_limits
 from drawstring.write import placement
 from drawstring.write.placement import in_pieces
+from tests.support.limits import SetLimits
 from tests.support.rows import WIDE, scanned, wide
 from tests.support.tables import MOR, create, logs, table_types
 
@@ -19,7 +20,7 @@ PIECE_BYTES = 100_000
 
 
 @pytest.fixture
-def most_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def most_rows(monkeypatch: pytest.MonkeyPatch, limit: SetLimits) -> list[int]:
     """Bound the memory, and note how many rows are looked at together."""
     seen: list[int] = []
 
@@ -31,7 +32,7 @@ def most_rows(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return noted
 
-    monkeypatch.setattr(placement, "in_pieces", functools.partial(in_pieces, bytes_max=PIECE_BYTES))
+    limit(piece_bytes_max=PIECE_BYTES)
     monkeypatch.setattr(placement, "acted", noting(placement.acted))
     monkeypatch.setattr(placement, "deletes", noting(placement.deletes))
     return seen
@@ -86,7 +87,8 @@ def test_pieces_have_all_rows_of_a_key_in_their_order() -> None:
             "number": list(range(7000)),
         }
     ).to_batches(max_chunksize=300)
-    pieces = [piece.to_pydict() for piece in in_pieces(iter(batches), bytes_max=10_000)]
+    with with_limits(piece_bytes_max=10_000):
+        pieces = [piece.to_pydict() for piece in in_pieces(iter(batches))]
     assert len(pieces) > 20
     homes = {key: number for number, piece in enumerate(pieces) for key in piece["_hoodie_record_key"]}
     assert sum(len(set(piece["_hoodie_record_key"])) for piece in pieces) == len(homes) == 700

@@ -43,9 +43,6 @@ from drawstring.base.errors import InvalidError
 BATCH_ROWS: Final = 65_536
 """Rows in a record batch that one step hands to the next."""
 
-BATCH_BYTES: Final = 16 << 20
-"""Bytes that the rows of a batch take when it is read, which holds fewer rows if they are wide."""
-
 ROW_GROUP_ROWS: Final = 250_000
 """Rows in a row group of a base file."""
 

@@ -19,10 +19,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from drawstring.base import limits
 from drawstring.engine.spill import SpillingGroups
-
-SHARE_BYTES: Final = 16 << 20
-"""Bytes of rows of a group that are worth another thread, and so another file."""
 
 _HELD_SHARE: Final = 3 / 8
 _FEW_SHARE: Final = 1 / 4
@@ -129,13 +127,17 @@ class Gathering:
         held = self._held.pop(group, [])
         stored = self._few.batches(group) if self._few else iter(())
         size_bytes = self._sizes.pop(group, 0)
-        first, *others = _portions(group, held, size_bytes, min(self._threads, size_bytes // SHARE_BYTES))
+        first, *others = _portions(
+            group, held, size_bytes, min(self._threads, size_bytes // limits.in_force.share_bytes)
+        )
         yield replace(first, batches=chain(stored, first.batches))
         yield from others
 
     def _make_room(self) -> None:
         """Make portions of all groups with many rows, and copy the others: so batches of both are freed."""
-        share_bytes = max(self._portion_min, min(SHARE_BYTES, self._held_max // self._threads))
+        share_bytes = max(
+            self._portion_min, min(limits.in_force.share_bytes, self._held_max // self._threads)
+        )
         for group, rows in self._held.items():
             size_bytes = self._sizes[group]
             if size_bytes < self._portion_min or not self._is_apart(group):

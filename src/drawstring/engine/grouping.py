@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.java_compat import sorts_like_java
 from drawstring.base.resources import BATCH_ROWS
 
@@ -31,7 +32,6 @@ GroupKey = tuple[Any, ...]
 
 _FEW_CODES: Final = 1 << 16
 
-AHEAD_MAX: Final = 64
 _AHEAD_BYTES_MAX: Final = 8 << 20
 SMALL_BYTES_MAX: Final = 256 << 10
 """Number of groups that are known ahead, bytes of their rows in memory, and of those of a small one."""
@@ -150,7 +150,9 @@ def grouped_ahead(
     held_bytes = 0
     for key, rows in groups:
         taken, size_bytes = first_batches(rows, SMALL_BYTES_MAX)
-        if held and (len(held) == AHEAD_MAX or held_bytes + size_bytes > _AHEAD_BYTES_MAX):
+        if held and (
+            len(held) == limits.in_force.groups_ahead_max or held_bytes + size_bytes > _AHEAD_BYTES_MAX
+        ):
             yield held
             held, held_bytes = [], 0
         held.append((key, itertools.chain(taken, rows)))

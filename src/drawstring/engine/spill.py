@@ -26,9 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import temporary_disk_errors
 from drawstring.base.resources import BATCH_ROWS, TemporaryFolder
-from drawstring.engine.grouping import AHEAD_MAX, SMALL_BYTES_MAX
+from drawstring.engine.grouping import SMALL_BYTES_MAX
 
 _RUN_ROWS: Final = 8_192
 """Rows of a batch of an arranged run: whoever merges runs holds some batches of each."""
@@ -83,7 +84,7 @@ class SpillingGroups:
     def parts(self, count: int) -> list[list[Hashable]]:
         """Return the groups in parts: small ones together, but a number of parts if there are so many."""
         small = [group for group, size_bytes in self._groups.items() if size_bytes <= SMALL_BYTES_MAX]
-        together = min(AHEAD_MAX, -(-len(small) // count))
+        together = min(limits.in_force.groups_ahead_max, -(-len(small) // count))
         large = [[group] for group, size_bytes in self._groups.items() if size_bytes > SMALL_BYTES_MAX]
         return large + [small[start : start + together] for start in range(0, len(small), together or 1)]
 

@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.clock import Stopwatch
 from drawstring.base.errors import TABLE_DISK, disk_errors
 from drawstring.filegroups.base_file_writer import FileSettings, MetaColumnWriter
@@ -454,9 +455,6 @@ def _parquet_block(
     return encode_block(BlockType.PARQUET_DATA, header, content)
 
 
-_POSITIONS_MAX: Final = 1 << 20
-"""Records of a file up to which its footer has their positions, a few bytes each: every reader decodes it."""
-
 _TYPES: Final = {NativeLog.DATA: BlockType.PARQUET_DATA, NativeLog.DELETES: BlockType.DELETE}
 
 
@@ -581,7 +579,7 @@ class _Positions:
     def add(self, positions: Array | None) -> None:
         """Add those of the next records; None if any is not known."""
         self._count += 0 if positions is None else len(positions)
-        if positions is None or self._count > _POSITIONS_MAX:
+        if positions is None or self._count > limits.in_force.positions_max:
             self._parts = None
         if self._parts is not None and positions is not None:
             self._parts.append(positions)

@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.base.resources import (
     SORTED_LOG_GROUP_BYTES,
@@ -365,9 +366,6 @@ def check_installed(config: TableConfig) -> None:
 _NEW_FILE: Final = "CREATE"
 """Type of the marker of a base file that follows none."""
 
-CHANGED_KEYS_MAX: Final = 1_024
-"""New and deleted keys of a rewritten base file up to which they travel with its statistics."""
-
 
 class BaseFileWriter:
     """Writes one base file: creates the marker first and returns the statistics last.
@@ -457,7 +455,7 @@ class BaseFileWriter:
         """Note the keys of new records, if these are few."""
         if self._new_keys is not None:
             self._new_keys.append(keys)
-            if sum(map(len, self._new_keys)) > CHANGED_KEYS_MAX:
+            if sum(map(len, self._new_keys)) > limits.in_force.changed_keys_max:
                 self._new_keys = None
 
     def close(
@@ -504,7 +502,7 @@ class BaseFileWriter:
         if self._new_keys is None or deleted_keys is None:
             return None
         new, gone = (pa.chunked_array(list(each), pa.string()) for each in (self._new_keys, deleted_keys))
-        if len(new) + len(gone) > CHANGED_KEYS_MAX:
+        if len(new) + len(gone) > limits.in_force.changed_keys_max:
             return None
         keys = pa.chunked_array([*new.chunks, *gone.chunks], pa.string())
         flags = np.arange(len(keys)) >= len(new)

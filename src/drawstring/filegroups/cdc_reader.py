@@ -44,6 +44,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import (
     REPAIR,
     CorruptTableError,
@@ -220,10 +221,6 @@ _TEXTS: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa
 )
 
 
-CACHE_BYTES_MAX: Final = 256 << 20
-"""Bytes of records that are cached across all slices; records beyond it are read again."""
-
-
 class LogHistory:
     """A slice and some writes to its log files; loads on first use, frees its memory after the last use.
 
@@ -295,7 +292,7 @@ class _HistoryCache:
             self._sizes[id(history)] = ref(history), size_bytes
             self._sizes.move_to_end(id(history))
             total = sum(size for _, size in self._sizes.values())
-            while total > CACHE_BYTES_MAX and len(self._sizes) > 1:
+            while total > limits.in_force.change_records_bytes_max and len(self._sizes) > 1:
                 _, (holder, size) = self._sizes.popitem(last=False)
                 total -= size
                 if (other := holder()) is not None:

@@ -25,6 +25,7 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import CorruptTableError
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.base_file_writer import (
@@ -54,9 +55,6 @@ from drawstring.storage.protocol import Storage
 
 _Rows: TypeAlias = tuple[pa.RecordBatch, bool]
 """Rows of a new file, and whether the previous file has their keys."""
-
-PATCHED_VALUES_MIN: Final = 120_000
-"""Values (rows times columns) of a base file from which it is patched, which takes less time then."""
 
 _BATCHES_HELD: Final = 2
 """Base batches to buffer while no change takes effect; in most rewrites the first one suffices."""
@@ -130,7 +128,7 @@ def _patch(
 
 
 def _is_small(footer: BaseFooter) -> bool:
-    return footer.rows * footer.columns < PATCHED_VALUES_MIN
+    return footer.rows * footer.columns < limits.in_force.patched_values_min
 
 
 def _closed(

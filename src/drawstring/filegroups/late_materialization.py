@@ -36,6 +36,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.filegroups.large_log_scanner import NO_DECISION, Decision, Decisions
@@ -263,13 +264,6 @@ class _Merge:
         return ordering_of(pa.Table.from_batches(held, schema), task.config)
 
 
-CACHE_BYTES_MAX: Final = 256 << 20
-"""Decoded size of a row group, all columns together, up to which its rows are held for the next stage."""
-
-
-FEW_ROWS: Final = 16_384
-"""Rows of a base file up to which keys are compared as texts: taking those of the logs apart costs more."""
-
 _SELECTIVE: Final = 0.5
 """Share of matching rows below which keys are compared of these rows alone."""
 
@@ -368,7 +362,7 @@ class _Stages:
         verdicts = [judge.of_group(group) for group in file.groups]
         keys: KeyTexts | KeyNumbers | None = None
         rows = file.parquet.metadata.num_rows
-        has_few = task.config.populate_meta_fields and rows <= FEW_ROWS
+        has_few = task.config.populate_meta_fields and rows <= limits.in_force.text_keys_rows_max
         if any(each.compares_keys for each in verdicts) and not has_few and _are_integers(task):
             present = {*file.schema.names}
             stored = pa.schema([each for each in task.schema if each.name in present])
@@ -452,7 +446,7 @@ class _Stages:
         """Return the matching rows; None if that is to be found out of rows that are complete and merged."""
         names = [name for name in self.bound.names if name in self.stored]
         where = self.task.where
-        if where is None or not names or self.file.largest_group_bytes() > CACHE_BYTES_MAX:
+        if where is None or not names or self.file.largest_group_bytes() > limits.in_force.staged_bytes_max:
             return None
         facts = list(self._read(groups, names))
         try:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.config.table_config import MergeMode, TableConfig
 from drawstring.filegroups.large_log_scanner import can_scan_twice, stream_log_records
 from drawstring.filegroups.log_scanner import delete_columns, record_keys
@@ -31,9 +32,6 @@ from drawstring.schema.fields import RECORD_KEY
 from drawstring.schema.internal_schema import stored_columns, with_query_names
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
-
-HELD_BYTES_MAX: Final = 256 << 20
-"""Total size of the log files, in bytes, up to which their records are held in memory."""
 
 _KEYS_PER_ROW: Final = 4
 """Log records for a base row up to which a batch is looked up alone: each look-up hashes all log keys."""
@@ -265,7 +263,7 @@ def slice_records(task: ReadTask) -> LogRecords:
     """Read the log files of a task's slice; only the keys if the records are too large for memory."""
     reading = log_reading(task)
     size_bytes = sum(log.status.size_bytes for log in task.file_slice.logs)
-    if size_bytes > HELD_BYTES_MAX and can_scan_twice(reading, task.file_slice):
+    if size_bytes > limits.in_force.log_records_bytes_max and can_scan_twice(reading, task.file_slice):
         return stream_log_records(reading, task.file_slice)
     return read_log_records(reading, task.file_slice)
 

@@ -10,7 +10,8 @@ Deletes (specification: Log Format, Deletes). A record is a delete if it is in a
 `_hoodie_is_deleted` is true, if its delete-key column holds the delete marker of the table, or if
 `_hoodie_operation` is a delete.
 
-`OpenLogs` reads the records of the blocks. At most `FILES_OPEN_MAX` local log files are open at a time.
+`OpenLogs` reads the records of the blocks. At most `files_open_max` local log files are open at a
+time (`base.limits`).
 
 Log record of a base row:
 Record keys are texts. Where all key columns are integers, `KeyNumbers` compares the columns themselves. It
@@ -39,6 +40,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import REPAIR, CorruptTableError, DrawstringError, MissingFileError
 from drawstring.config.payload_classes import DELETE_FIELD, DELETE_MARKER
 from drawstring.config.table_config import MergeMode, PayloadRule, TableConfig
@@ -265,10 +267,6 @@ def _final_instants(blocks: Sequence[PlacedBlock], rewritten_by: Mapping[str, st
     return [known[placed.instant] for placed in blocks]
 
 
-FILES_OPEN_MAX: Final = 64
-"""Log files of a slice that stay open; some systems give a process 256, of all its slices and threads."""
-
-
 @dataclass(frozen=True, slots=True)
 class LogPiece:
     """The records of one block.
@@ -399,7 +397,10 @@ class _Files(dict[LogFile, pa.NativeFile]):
 
     def __missing__(self, log: LogFile) -> pa.NativeFile:
         opened = open_log(self._storage, log)
-        if len(self) >= FILES_OPEN_MAX and self._storage.local_path(log.status.path) is not None:
+        if (
+            len(self) >= limits.in_force.files_open_max
+            and self._storage.local_path(log.status.path) is not None
+        ):
             with opened:
                 opened = pa.PythonFile(RangeFile(partial(self._fetch, log), opened.size()), mode="r")
         file = self[log] = self._stack.enter_context(opened)

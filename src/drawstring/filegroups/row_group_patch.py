@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.resources import BATCH_ROWS
 from drawstring.filegroups.base_file_writer import (
     BaseFileWriter,
@@ -47,9 +48,6 @@ from drawstring.model.files import FileSlice, TaskContext
 from drawstring.schema.fields import FILE_NAME, PARTITION_PATH, RECORD_KEY
 from drawstring.schema.logical_types import is_vector, vector_bytes
 from drawstring.storage.protocol import Storage
-
-_SMALL_GROUP_ROWS: Final = 4_096
-"""Rows of a row group that always takes new records, if it is the last one."""
 
 _TAIL_ROWS_RATIO_MAX: Final = 4
 """How many times as many rows as there are new ones a row group at the end may have to take these."""
@@ -125,7 +123,7 @@ class PatchedGroups:
         while stay:
             size = sizes[stay - 1]
             if (
-                size > max(_SMALL_GROUP_ROWS, _TAIL_ROWS_RATIO_MAX * rows)
+                size > max(limits.in_force.growing_group_rows_max, _TAIL_ROWS_RATIO_MAX * rows)
                 or size + rows > self.settings.row_groups.rows
             ):
                 break

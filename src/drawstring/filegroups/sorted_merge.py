@@ -51,8 +51,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import CorruptTableError, InternalError
-from drawstring.base.resources import BATCH_ROWS, VALUE_BYTES
+from drawstring.base.resources import VALUE_BYTES
 from drawstring.config.table_config import TableConfig
 from drawstring.engine.grouping import first_batches
 from drawstring.engine.spill import SortedRanges, sorted_order
@@ -74,9 +75,6 @@ from drawstring.formats.log_native import NativeBlock
 from drawstring.merge.record_version import Array, combined_chunks, ordering_of
 from drawstring.model.files import FileSlice, NativeLog
 from drawstring.schema.fields import RECORD_KEY
-
-SORT_BYTES: Final = 256 << 20
-"""Bytes of rows of a file that are sorted in memory."""
 
 
 class AscendingKeys:
@@ -111,13 +109,16 @@ def is_key_order(columns: Sequence[str], record_key: Sequence[str]) -> bool:
     return tuple(columns) in ((), tuple(record_key), (RECORD_KEY,))
 
 
-def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES) -> Iterator[pa.RecordBatch]:
+def sorted_by_key(
+    batches: Iterable[pa.RecordBatch], bytes_max: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield rows sorted by record key; rows with equal keys keep their order.
 
     Args:
         batches: the rows, all with the same columns.
-        bytes_max: bytes of rows up to which they are sorted in memory.
+        bytes_max: bytes of rows up to which they are sorted in memory; None for `Limits.sort_bytes_max`.
     """
+    bytes_max = limits.in_force.sort_bytes_max if bytes_max is None else bytes_max
     rows = _uniform(batches)
     held, held_bytes = first_batches(rows, bytes_max)
     if held_bytes > bytes_max:
@@ -125,7 +126,9 @@ def sorted_by_key(batches: Iterable[pa.RecordBatch], bytes_max: int = SORT_BYTES
     elif held:
         table = pa.Table.from_batches(held)
         del held
-        yield from table.take(sorted_order(table, (RECORD_KEY,))).to_batches(max_chunksize=BATCH_ROWS)
+        yield from table.take(sorted_order(table, (RECORD_KEY,))).to_batches(
+            max_chunksize=limits.in_force.sorted_batch_rows
+        )
 
 
 def _sorted_on_disk(
@@ -158,9 +161,6 @@ def _uniform(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
-
-BASE_WINDOW_BYTES: Final = 16 << 20
-"""Bytes of a window of a base file, from which on it ends."""
 
 WINDOWS_IN_MEMORY_MAX: Final = 2
 """Windows of a small run in memory: with one, the rest of a window would be the bound of its run."""
@@ -334,9 +334,6 @@ def in_few_windows(
         yield pa.Table.from_batches(held)
 
 
-WINDOWS_BYTES: Final = 64 << 20
-"""Bytes that the windows of all log files of a slice may have together, as far as it can be estimated."""
-
 _EXPANSION: Final = 8
 """Bytes in memory for a stored byte, where nothing tells."""
 
@@ -413,7 +410,9 @@ def small_log_records(task: ReadTask) -> LogRecords | None:
 def _base_run(task: ReadTask, rows: Iterator[pa.RecordBatch] | None) -> _Run:
     path = task.file_slice.base.status.path if task.file_slice.base else ""
     stored = base_rows(task, task.merged_among) if rows is None else rows
-    windows = in_few_windows(stored, partial(record_keys, config=task.config), BASE_WINDOW_BYTES)
+    windows = in_few_windows(
+        stored, partial(record_keys, config=task.config), limits.in_force.base_window_bytes
+    )
     return SortedRun([(path, windows)], partial(_keys_of_rows, config=task.config), windows_held=1)
 
 
@@ -488,7 +487,7 @@ def _merged_in_order(task: ReadTask, rows: Sequence[pa.RecordBatch], log: LogRec
         keys = pa.concat_arrays([stored, versions.keys]).take(pa.array(source))
         source = source[pc.sort_indices(keys).to_numpy()]
     both = pa.concat_tables([base, versions.rows.select(base.column_names)]).combine_chunks()
-    merged = both.take(pa.array(source)).to_batches(max_chunksize=BATCH_ROWS)
+    merged = both.take(pa.array(source)).to_batches(max_chunksize=limits.in_force.sorted_batch_rows)
     return MergedPart(merged, versions.keys.filter(pa.array(has_won & versions.is_delete)))
 
 
@@ -562,13 +561,13 @@ def windowed(logs: OpenLogs, runs: Sequence[Sequence[PlacedBlock]]) -> OpenLogs:
         return logs
     blocks = [placed for run in runs for placed in run]
     row_bytes = max(map(_row_bytes, blocks))
-    rows = WINDOWS_BYTES // (4 * len(runs) * row_bytes)
-    batch_rows = min(BATCH_ROWS, max(_WINDOW_ROWS_MIN, rows))
+    rows = limits.in_force.windows_bytes // (4 * len(runs) * row_bytes)
+    batch_rows = min(limits.in_force.sorted_batch_rows, max(_WINDOW_ROWS_MIN, rows))
     return replace(logs, reading=replace(logs.reading, batch_rows=batch_rows, ahead_bytes=0))
 
 
 def _fit_into_memory(runs: Sequence[Sequence[PlacedBlock]]) -> bool:
-    return sum(_decoded_bytes(placed) for run in runs for placed in run) <= WINDOWS_BYTES
+    return sum(_decoded_bytes(placed) for run in runs for placed in run) <= limits.in_force.windows_bytes
 
 
 def _row_bytes(placed: PlacedBlock) -> int:

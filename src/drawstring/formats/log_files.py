@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from drawstring.base import limits
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.formats.avro.blocks import decode_datums, iter_datums
 from drawstring.formats.filter import ALL_ROWS, LogRowSelection
@@ -26,7 +27,7 @@ from drawstring.formats.log_inline import (
 )
 from drawstring.formats.log_native import MAGIC, NativeBlock, native_block, native_deletes, native_rows
 from drawstring.formats.parquet import ParquetQuery
-from drawstring.formats.parquet.reader import PART_WHOLE_BYTES_MAX, read_parquet_part, read_part_of_keys
+from drawstring.formats.parquet.reader import read_parquet_part, read_part_of_keys
 from drawstring.model.files import LogFile
 from drawstring.schema.avro import avro_to_arrow
 from drawstring.schema.evolution import conform
@@ -82,7 +83,7 @@ def block_rows(
     if block.kind is BlockType.PARQUET_DATA:
         query = ParquetQuery(names, types=columns)
         place = block.content_offset, block.content_bytes
-        is_large = block.content_bytes > PART_WHOLE_BYTES_MAX
+        is_large = block.content_bytes > limits.in_force.part_whole_bytes_max
         if wanted.keys is None or RECORD_KEY not in names or is_large:
             yield from read_parquet_part(file, *place, query)
         else:

@@ -37,6 +37,7 @@ from typing import ClassVar, Final, Protocol
 
 import pyarrow as pa
 
+from drawstring.base import limits
 from drawstring.base.errors import TABLE_DISK, disk_errors
 from drawstring.base.text_format import log_level_of
 from drawstring.filegroups.file_system_view import table_view
@@ -333,10 +334,6 @@ def _old_files(writer: MetadataWriter, table: MetadataTable, partition: str) -> 
     return bases + [log.status.path for each in old for log in each.logs]
 
 
-_BLOCK_BYTES: Final = 32 << 20
-"""Bytes of records from which on a block ends."""
-
-
 _Part = tuple[pa.Table, pa.Array]
 
 
@@ -456,7 +453,7 @@ def _gathered(parts: Iterator[_Part]) -> Iterator[_Part]:
     for part in parts:
         held.append(part)
         held_bytes += part[0].nbytes + part[1].nbytes
-        if held_bytes >= _BLOCK_BYTES:
+        if held_bytes >= limits.in_force.metadata_block_bytes:
             yield _joined(held)
             held, held_bytes = [], 0
     if held:

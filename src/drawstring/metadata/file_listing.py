@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.clock import Clock, SystemClock
 from drawstring.base.errors import MetadataTableError, UnsupportedError
 from drawstring.base.text_format import log_level_of
@@ -50,9 +51,6 @@ _ATTEMPTS = 2
 
 _FEW = 4
 """Number of partitions that are looked up in a long list before all files are read."""
-
-_MANY_FILES = 1000
-"""Number of files that are sliced faster in columns than one file group after the other."""
 
 _LONG_BYTES = 1 << 20
 """Size of the base file of a list that is better looked up than read."""
@@ -92,7 +90,7 @@ class NamedFiles:
         ranges = [self._ranges.get(path or ROOT_PARTITION, (0, 0)) for path in partitions]
         ends, starts = np.array(ranges, np.int64).reshape(-1, 2).T
         counts = ends - starts
-        if counts.sum() < _MANY_FILES:
+        if counts.sum() < limits.in_force.sliced_files_min:
             return None
         numbers = np.repeat(np.arange(len(partitions)), counts)
         rows = np.arange(counts.sum()) + (starts - (np.cumsum(counts) - counts))[numbers]

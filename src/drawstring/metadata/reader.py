@@ -29,6 +29,7 @@ from typing import Any, Final, Protocol, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import REPAIR, CorruptTableError
 from drawstring.base.resources import ONE_THREAD_BYTES_MAX
 from drawstring.config.table_config import TableConfig
@@ -43,7 +44,6 @@ from drawstring.filegroups.log_scanner import (
 )
 from drawstring.filegroups.read_task import InstantRange, LogReading
 from drawstring.filegroups.sorted_merge import (
-    BASE_WINDOW_BYTES,
     WINDOWS_IN_MEMORY_MAX,
     SortedRun,
     in_few_windows,
@@ -442,7 +442,7 @@ def _opened_slice(rows: SliceRows) -> Iterator[Sequence[_Run]]:
     """Open the base file and the blocks of log files that count, in the order of merging."""
     with open_logs(rows.reading, rows.file_slice) as logs:
         base = rows.file_slice.base
-        windows = in_few_windows(rows.of_base(), _keys, BASE_WINDOW_BYTES)
+        windows = in_few_windows(rows.of_base(), _keys, limits.in_force.base_window_bytes)
         runs = [_run(windows, "" if base is None else base.status.path, 1)]
         for placed in logs.blocks_to_merge(rows.table.instants):
             windows = map(_one, rows.of_block(placed, logs.files[placed.file]))

@@ -36,8 +36,9 @@ from typing import Any, Final
 import pyarrow as pa
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import InvalidError, not_installed, temporary_disk_errors
-from drawstring.base.resources import BATCH_BYTES, TemporaryFolder
+from drawstring.base.resources import TemporaryFolder
 from drawstring.formats.file_format import BaseFooter, FileEncoder, FileFormat, FileSpec
 from drawstring.formats.filter import RowSelection
 from drawstring.formats.hfile.blocks import message_fields
@@ -161,7 +162,7 @@ def read_open_lance(file: pa.NativeFile, local: str | None, asked: RowSelection)
         file: the file.
         local: its path on this machine; None if it has none.
         asked: the rows, of which the condition leaves out none. A batch has fewer rows than it says if these
-            take too many bytes: all that are in memory take `BATCH_BYTES`.
+            take too many bytes: all that are in memory take `Limits.batch_bytes`.
 
     Raises:
         InvalidError: the package is not installed.
@@ -193,7 +194,7 @@ def _windows(reader: Any, window_rows: int, batch_rows: int) -> Iterator[pa.Reco
             yield batch
         if start == first:
             raise pa.ArrowInvalid(f"it ends at row {start} of {end}")
-        of_batch = (start - first) * (BATCH_BYTES // _BATCHES_HELD) // max(1, window_bytes)
+        of_batch = (start - first) * (limits.in_force.batch_bytes // _BATCHES_HELD) // max(1, window_bytes)
         rows = max(1, min(batch_rows, of_batch))
         window = max(rows, window_rows)
 
@@ -236,9 +237,6 @@ def _local_file(file: pa.NativeFile, local: str | None) -> Iterator[str]:
 
 PLAIN_VERSION, STRUCT_VERSION, MAP_VERSION = "2.0", "2.1", "2.2"
 """Versions of the format: that of Hudi 1.2.0, and the first ones with null structs, and with maps."""
-
-CACHE_BYTES: Final = 64 << 20
-"""Bytes of rows that the writer gathers before it writes pages, those of all columns together."""
 
 
 _ERROR_NUMBER: Final = re.compile(r"\(os error (\d+)\)")
@@ -374,7 +372,9 @@ def _class() -> Any:
 
 
 def _writer(path: str, schema: pa.Schema) -> Any:
-    return _class()(path, schema, version=format_version(schema), data_cache_bytes=CACHE_BYTES)
+    return _class()(
+        path, schema, version=format_version(schema), data_cache_bytes=limits.in_force.lance_gathered_bytes
+    )
 
 
 class LanceFormat(FileFormat):

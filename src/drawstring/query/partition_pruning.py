@@ -29,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.lazy import LazySequence
 from drawstring.config.keys.index import HASH_FIELDS
@@ -95,7 +96,7 @@ def partitions_to_read(
         asked = [replace(each, values={**each.values, PARTITION_PATH: each.path}) for each in partitions]
     if not any(each.values for each in asked):
         return partitions
-    if len(asked) > _ASKED_MAX:
+    if len(asked) > limits.in_force.asked_partitions_max:
         asked = _in_regions(asked, (*config.partition_fields, PARTITION_PATH), schema, where)
     matches = partitions_that_match(where, schema, [each.values for each in asked])
     return [parsed(each.path) for each, is_match in zip(asked, matches, strict=True) if is_match]
@@ -167,9 +168,6 @@ def _check_values(partitions: Sequence[Partition], config: TableConfig) -> None:
 
 _PARSED_MAX: Final = 1000
 """Number of partition paths up to which values are parsed before they are needed."""
-
-_ASKED_MAX: Final = 16
-"""Number of partitions up to which Arrow is asked about each, instead of about regions first."""
 
 _SPLITTABLE_TYPES: Final = (pt.is_string, pt.is_integer, pt.is_date32)
 

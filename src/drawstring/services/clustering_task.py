@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.clock import Ids, Stopwatch
 from drawstring.base.errors import InvalidError
 from drawstring.config.keys.services import Clustering, Layout
@@ -57,9 +58,6 @@ from drawstring.model.plans import ClusteringGroup
 from drawstring.services.clustering_plan import CURVE_METHOD, LAYOUT, SORT_COLUMNS
 from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
-
-ROW_GROUP_BYTES_MIN: Final = 128 << 10
-"""Average bytes of a row group below which rows are rewritten: tiny row groups slow every reader down."""
 
 _IO_TYPE: Final = "CREATE"
 
@@ -94,7 +92,7 @@ def copy_row_groups(
         return None
     if not has_table_units(sources[0], settings.full_schema):
         return None
-    if size_bytes < row_groups * ROW_GROUP_BYTES_MIN:
+    if size_bytes < row_groups * limits.in_force.stitched_group_bytes_min:
         return None
     sized_sources = [(source, file.status.size_bytes) for source, file in zip(sources, files, strict=True)]
     parts = [

@@ -28,6 +28,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from drawstring.base import limits
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import releasing_memory
@@ -64,9 +65,6 @@ from drawstring.storage import open_spec
 from drawstring.timeline.schema import table_schema_json, with_history
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.transaction import LockedTable
-
-_LOGGED_MAX: Final = 0.5
-"""Size of the log files, as a share of that of the base file, up to which row groups are looked for."""
 
 _COPIED_MIN: Final = 0.2
 """Smallest share of row groups that must be copied; below it, encoding the whole file is cheaper."""
@@ -126,7 +124,10 @@ def _footer(settings: FileSettings, task: ReadTask) -> BaseFooter | None:
         return None
     if not (config.has_sorted_files and has_sorted_runs(config, task.file_slice)):
         return None
-    if sum(log.status.size_bytes for log in task.file_slice.logs) > _LOGGED_MAX * base.status.size_bytes:
+    if (
+        sum(log.status.size_bytes for log in task.file_slice.logs)
+        > limits.in_force.copied_logs_share_max * base.status.size_bytes
+    ):
         return None
     storage = open_spec(settings.storage)
     footer = base_footer(storage, base.status.path)

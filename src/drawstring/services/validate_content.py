@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import DrawstringError, UnsupportedError
 from drawstring.base.java_compat import string_hash
 from drawstring.config.table.storage_layout import DEFAULT_LAYOUT, STORAGE_LAYOUT
@@ -178,8 +179,6 @@ _UNUSED: Final = (
     "Queries do not use the record index, since the table had several records of a key. It has none any more."
     " Run `drawstring services repair --apply`, which builds the index again."
 )
-_DISTINCT_BITS_PER_SORT: Final = 1 << 18
-"""Number of new hashes that are collected before they are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +323,7 @@ class DistinctBits:
         """Add the hashes of some keys."""
         self._new.append(bits)
         self._new_count += len(bits)
-        if self._new_count > max(_DISTINCT_BITS_PER_SORT, len(self._distinct)):
+        if self._new_count > max(limits.in_force.distinct_hashes_unsorted_max, len(self._distinct)):
             self._merge_new()
 
     def distinct(self) -> Hashes:
@@ -343,7 +342,7 @@ class DistinctBits:
         np.not_equal(bits[1:], bits[:-1], out=is_first[1:])
         self._distinct = bits[is_first]
         self._repeated = np.unique(np.concatenate([self._repeated, bits[~is_first]]))[
-            :_DISTINCT_BITS_PER_SORT
+            : limits.in_force.distinct_hashes_unsorted_max
         ]
         self._new, self._new_count = [], 0
 

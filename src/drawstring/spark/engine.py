@@ -33,6 +33,7 @@ from pyspark import StorageLevel, cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from drawstring.base import limits
 from drawstring.base.errors import DrawstringError, InvalidError, UnsupportedError
 from drawstring.engine.grouping import GroupCounts, KeySets, keys_size_bytes, union_of_parts
 from drawstring.engine.protocol import BatchFunction, Relation, TaskFunction
@@ -194,12 +195,6 @@ def _divided(
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-KEY_BYTES_MAX: Final = 32 << 20
-"""Maximum size of keys, in bytes, that are sent to the driver and to every task that reads table keys."""
-
-FEW_KEYS_BYTES_MAX: Final = 16 << 20
-"""Maximum size of keys, in bytes, whose matches are sent to every task instead of a shuffle."""
 
 _PACKED: Final = spark_schema(PACKED_SCHEMA)
 _RESULTS: Final = spark_schema(pa.schema([("result", pa.binary())]))
@@ -383,8 +378,10 @@ class SparkRows:
         """Return the distinct keys by the other key columns; the same job counts the rows of these."""
         columns = tuple(on)
         if columns not in self._keys:
-            results = self.run(GatherKeys(columns, KEY_BYTES_MAX))
-            self._keys[columns] = union_of_parts([sets for _, sets in results], KEY_BYTES_MAX)
+            results = self.run(GatherKeys(columns, limits.in_force.spark_keys_bytes_max))
+            self._keys[columns] = union_of_parts(
+                [sets for _, sets in results], limits.in_force.spark_keys_bytes_max
+            )
             self._tallies.setdefault(columns[1:], GroupCounts.sum(tally for tally, _ in results))
         return self._keys[columns]
 
@@ -466,7 +463,7 @@ def classic(spark: Any) -> SparkSession:
 def _are_few(sets: KeySets) -> bool:
     """Return whether the keys and their matches are small enough to send to all tasks."""
     size_bytes = keys_size_bytes(sets)
-    return size_bytes is not None and size_bytes <= FEW_KEYS_BYTES_MAX
+    return size_bytes is not None and size_bytes <= limits.in_force.spark_few_keys_bytes_max
 
 
 def _numbers(spark: SparkSession, sources: int) -> DataFrame:

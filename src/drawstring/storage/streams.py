@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-READ_AHEAD_BYTES: Final = 1 << 20
+from drawstring.base import limits
 
 
 class Upload(Protocol):
@@ -53,7 +53,7 @@ class WholeFile(io.RawIOBase):
 
 
 class RangeFile(io.RawIOBase):
-    """Reads a remote file in ranges of at least `READ_AHEAD_BYTES`.
+    """Reads a remote file in ranges of at least `Limits.remote_read_bytes_min`.
 
     Args:
         fetch: returns the bytes from a start to an end (exclusive).
@@ -98,10 +98,12 @@ class RangeFile(io.RawIOBase):
     def _range(self, start: int, end: int) -> bytes:
         buffer_end = self._buffer_start + len(self._buffer)
         if not (self._buffer_start <= start and end <= buffer_end):
-            if end - start >= READ_AHEAD_BYTES:
+            if end - start >= limits.in_force.remote_read_bytes_min:
                 return self._fetch(start, end)
             self._buffer_start = start
-            self._buffer = memoryview(self._fetch(start, min(self._size, start + READ_AHEAD_BYTES)))
+            self._buffer = memoryview(
+                self._fetch(start, min(self._size, start + limits.in_force.remote_read_bytes_min))
+            )
         return bytes(self._buffer[start - self._buffer_start : end - self._buffer_start])
 
 

@@ -58,6 +58,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import DrawstringError, LostRaceError, OutrunError
 from drawstring.base.java_compat import sorts_like_java
 from drawstring.config.options.write_options import WriteOptions
@@ -87,9 +88,6 @@ from drawstring.txn.read_set import NO_ROWS, Groups, Reads, shown
 from drawstring.txn.rollback.recovery import unschedule_clustering
 from drawstring.txn.rollback.restore import rollback_of
 from drawstring.txn.transaction import LockedTable
-
-KEYS_MAX: Final = 1_000_000
-"""Keys of the own write that are held in memory, by partition; beyond that they are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,7 @@ def _share_in(place: str | None, read: _Keys, own: Inserts, other: Inserts, rule
         if not (stats and others):
             continue
         changed = sum(stat.num_inserts + stat.num_updates for stat in stats)
-        if changed > KEYS_MAX or not read.config.populate_meta_fields:
+        if changed > limits.in_force.compared_keys_max or not read.config.populate_meta_fields:
             return True
         keys = read.of(stats, own.time)
         if any(read.has_any(stat, other.time, keys) for stat in others):

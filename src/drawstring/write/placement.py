@@ -34,6 +34,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
 from drawstring.base.resources import BATCH_ROWS
@@ -167,24 +168,19 @@ class Prepare:
             yield pa.RecordBatch.from_arrays(columns, schema=output)
 
 
-PIECE_BYTES_MAX: Final = 128 << 20
-"""Maximum bytes of rows of one file group that are processed at once."""
-
 _PIECES: Final = 64
 _HASH_FACTOR: Final = 1_048_573
 """The hash places of a file group's keys lie close together: this factor takes further digits of them."""
 
 
-def in_pieces(
-    rows: Iterator[pa.RecordBatch], bytes_max: int = PIECE_BYTES_MAX, *, is_sorted: bool = False
-) -> Iterator[pa.Table]:
+def in_pieces(rows: Iterator[pa.RecordBatch], *, is_sorted: bool = False) -> Iterator[pa.Table]:
     """Yield the rows of a file group in pieces; all rows of a key are in one piece, in their order.
 
     Args:
         rows: prepared rows, at least one batch.
-        bytes_max: maximum bytes of rows in memory.
         is_sorted: whether a piece follows those with lower keys, if there are several.
     """
+    bytes_max = limits.in_force.piece_bytes_max
     held, held_bytes = first_batches(rows, bytes_max)
     if held_bytes <= bytes_max:
         yield pa.Table.from_batches(held)

@@ -36,6 +36,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.lazy import cached_property
 from drawstring.formats.avro.checks import PRIMITIVES, check_bounded
 from drawstring.formats.avro.container import DAMAGE
@@ -659,7 +660,6 @@ __all__ = ["DAMAGE", "RowDecoder", "Spans", "decode_rows"]
 
 _PART_BYTES: Final = 2 << 20
 _PART_ROWS: Final = 16_384
-_FEW_ROWS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -724,7 +724,7 @@ class RowDecoder:
 
     def decode(self, spans: Spans) -> Iterator[pa.RecordBatch]:
         """Yield the records of a block's content."""
-        if len(spans.starts) < _FEW_ROWS and not self.has_unions:
+        if len(spans.starts) < limits.in_force.avro_columns_rows_min and not self.has_unions:
             few = _one_by_one(spans, self.plain, self.schema).select(self.requested)
             batches: Iterator[pa.RecordBatch] = iter([few])
         else:

@@ -17,15 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.formats.avro.container import encode_long
 from drawstring.schema.avro import full_name, known_name
 from drawstring.schema.logical_types import is_vector, vector_bytes
 
 _DECIMAL_BYTES = 16
 _NOTHING = b""
-_FEW: Final = 32
-"""So many numbers are encoded faster one by one than by kernels."""
-
 _PARTS_KNOWN: Final = 256
 """Number of constant parts of rows that are kept as scalars."""
 
@@ -210,7 +208,7 @@ def varints(values: npt.NDArray[np.int64]) -> pa.BinaryArray:
     Args:
         values: the numbers.
     """
-    if len(values) <= _FEW:
+    if len(values) <= limits.in_force.avro_single_values_max:
         return pa.array(list(map(encode_long, values.tolist())), pa.binary())
     rest = ((values << 1) ^ (values >> 63)).view(np.uint64)
     if rest.max() < 1 << 7:

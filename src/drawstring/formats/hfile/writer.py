@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from drawstring.base import limits
 from drawstring.base.errors import UnsupportedError
 from drawstring.base.resources import HFILE_KEY_BYTES_MAX
 from drawstring.formats.hfile.blocks import (
@@ -32,9 +33,6 @@ from drawstring.formats.hfile.blocks import (
 )
 
 Numbers: TypeAlias = "np.ndarray[tuple[int], np.dtype[np.int64]]"
-
-BLOCK_BYTES_MAX: Final = 1 << 17
-"""Largest size of a data block; a longer entry gets a block of its own."""
 
 _COMPARATOR: Final = b"org.apache.hudi.io.storage.HoodieHBaseKVComparator"
 _INDEX_ENTRY, _ROW = struct.Struct(">qi"), struct.Struct(">h")
@@ -215,7 +213,10 @@ class _Entries:
         start = 0
         while start < len(ends):
             before = ends[start - 1] if start else 0
-            end = max(start + 1, int(np.searchsorted(ends, before + BLOCK_BYTES_MAX, side="right")))
+            end = max(
+                start + 1,
+                int(np.searchsorted(ends, before + limits.in_force.hfile_block_bytes_max, side="right")),
+            )
             blocks.append(self._slice(start, end))
             start = end
         return blocks

@@ -55,6 +55,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import REPAIR, CorruptTableError, InvalidError, UnsupportedError
 from drawstring.formats import schemas
 from drawstring.formats.avro.container import DAMAGE, encode_long
@@ -79,9 +80,6 @@ from drawstring.formats.avro.encoder import (
     encode_numbers,
     join,
 )
-
-RECORDS_MIN: Final = 96
-"""Number of records from which on it pays."""
 
 _PAD: Final = 16
 _TEXT_BRANCH: Final = 2
@@ -162,7 +160,7 @@ def _starts(payload: bytes) -> Numbers | None:
     data = np.zeros(len(payload) + _PAD, np.uint8)
     data[: len(payload)] = np.frombuffer(payload, np.uint8)
     begin, count, is_length = _length(data, np.zeros(1, np.int64))
-    if not is_length[0] or count[0] < RECORDS_MIN:
+    if not is_length[0] or count[0] < limits.in_force.delete_columns_records_min:
         return None
     first = np.flatnonzero(data[: len(payload)] == _TEXT_BRANCH)
     ends, is_record = _ends(data, first)

@@ -50,7 +50,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import types as pt
 
-from drawstring.base.resources import BATCH_BYTES, BATCH_ROWS
+from drawstring.base import limits
+from drawstring.base.resources import BATCH_ROWS
 from drawstring.formats.bloom_footer import (
     FILTER,
     FILTER_TYPE,
@@ -83,9 +84,6 @@ ROWS_MIN: Final = 8_192
 COLUMNS_MIN: Final = 32
 """Columns beside those of the condition from which on it saves something, however few the rows are."""
 
-KNOWN_BYTES_MAX: Final = 32 << 20
-"""Bytes of columns of the condition that are kept for the rows that match; of more they are decoded again."""
-
 Decode: TypeAlias = Callable[[Sequence[str], int], Iterator[pa.RecordBatch]]
 """Yields some columns of all rows, so many rows at a time."""
 
@@ -114,13 +112,13 @@ def late_materialized(
         numbers = match(batch)
         if len(numbers):
             places.append(numbers.to_numpy().astype(np.int64) + rows)
-            if known_bytes <= KNOWN_BYTES_MAX:
+            if known_bytes <= limits.in_force.matched_bytes_max:
                 known.append(batch if len(numbers) == batch.num_rows else batch.take(numbers))
                 known_bytes += known[-1].nbytes
         rows += batch.num_rows
     if not places:
         return
-    is_known = known_bytes <= KNOWN_BYTES_MAX
+    is_known = known_bytes <= limits.in_force.matched_bytes_max
     others = [name for name in requested if name not in looked_at] if is_known else requested
     found, wanted = pa.Table.from_batches(known) if is_known else None, np.concatenate(places)
     known.clear()
@@ -148,9 +146,6 @@ def _joined(found: pa.Table, others: pa.RecordBatch, requested: Sequence[str]) -
         columns = [(batch if name in in_found else beside).column(name) for name in requested]
         yield pa.RecordBatch.from_arrays(columns, names=list(requested))
 
-
-EXPANDED_BYTES_MAX: Final = 32 << 20
-"""Largest size of the decoded texts of a batch, unless it has a single row."""
 
 _ROWS_ALWAYS: Final = 1 << 20
 _ROWS_PER_BYTE_MAX: Final = 256
@@ -226,14 +221,14 @@ def decoded_in_pieces(batch: pa.RecordBatch, folded: Collection[str]) -> Iterato
 def _pieces(columns: Sequence[pa.DictionaryArray], rows: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of pieces that do not exceed the bound or have a single row."""
     lengths = [pc.binary_length(each.dictionary).fill_null(0).to_numpy().astype(np.int64) for each in columns]
-    if sum(int(each.max(initial=0)) for each in lengths) * rows <= EXPANDED_BYTES_MAX:
+    if sum(int(each.max(initial=0)) for each in lengths) * rows <= limits.in_force.expanded_bytes_max:
         yield 0, rows
         return
     ends = np.cumsum(sum(map(_bytes_of_rows, columns, lengths)))
     start = 0
     while start < rows:
         before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + EXPANDED_BYTES_MAX, side="right"))
+        stop = int(np.searchsorted(ends, before + limits.in_force.expanded_bytes_max, side="right"))
         yield start, max(stop, start + 1)
         start = max(stop, start + 1)
 
@@ -429,9 +424,6 @@ def _relabel(element: Struct) -> None:
         timestamp[_UNIT] = _MILLIS
 
 
-READ_AHEAD_BYTES: Final = 32 << 20
-"""Largest uncompressed size of small row groups that are read together."""
-
 WHOLE_BYTES_MAX: Final = 64 << 20
 """Compressed size up to which the columns of a row group are fetched at once instead of in pieces."""
 
@@ -440,9 +432,6 @@ _BATCH_ROWS_MIN: Final = 256
 
 _SMALL_FILE_BYTES: Final = 1 << 20
 """Size up to which a file is decoded on one thread, and fetched at once from where a request takes long."""
-
-_COPIED_BYTES: Final = 64 << 10
-"""Size up to which even a local file is fetched at once: of a larger one a query needs few columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +449,7 @@ class ParquetQuery:
             They are only yielded if the file has them.
         dictionaries: text columns to yield dictionary-encoded.
         keys: the only record keys that rows of `where` can have; None for any.
-        ahead_bytes: size of small row groups that are read together; None for `READ_AHEAD_BYTES`.
+        ahead_bytes: size of small row groups that are read together; None for `Limits.read_ahead_bytes`.
     """
 
     columns: Sequence[str] | None = None
@@ -566,7 +555,7 @@ def fetch_if_small(file: pa.NativeFile) -> pa.NativeFile:
     """Return a small file as bytes in memory, another one as it is."""
     if isinstance(file, pa.BufferReader):
         return file
-    bytes_max = _COPIED_BYTES if isinstance(file, pa.OSFile) else _SMALL_FILE_BYTES
+    bytes_max = limits.in_force.local_copy_bytes_max if isinstance(file, pa.OSFile) else _SMALL_FILE_BYTES
     return pa.BufferReader(file.read_buffer()) if file.size() <= bytes_max else file
 
 
@@ -757,7 +746,7 @@ def _rows_of_a_batch(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequ
     """Return how many rows of some columns in row groups take the bytes of a batch."""
     metadata = [parquet.metadata.row_group(group) for group in groups]
     size_bytes: int = sum(group.total_byte_size for group in metadata)
-    if size_bytes > BATCH_BYTES:
+    if size_bytes > limits.in_force.batch_bytes:
         needed = set(names)
         columns = (group.column(at) for group in metadata for at in range(group.num_columns))
         size_bytes = sum(
@@ -766,7 +755,7 @@ def _rows_of_a_batch(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequ
             if each.path_in_schema.partition(".")[0] in needed
         )
     rows: int = sum(group.num_rows for group in metadata)
-    return max(_BATCH_ROWS_MIN, rows * BATCH_BYTES // max(1, size_bytes))
+    return max(_BATCH_ROWS_MIN, rows * limits.in_force.batch_bytes // max(1, size_bytes))
 
 
 def stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence[str]) -> int:
@@ -782,8 +771,8 @@ def stored_bytes(parquet: pq.ParquetFile, groups: Sequence[int], names: Sequence
 def spans(
     metadata: pq.FileMetaData, groups: Sequence[int], ahead_bytes: int | None = None
 ) -> Iterator[list[int]]:
-    """Group small neighbouring row groups into spans of similar size, `READ_AHEAD_BYTES` by default."""
-    bytes_max = READ_AHEAD_BYTES if ahead_bytes is None else ahead_bytes
+    """Group small neighbouring row groups into spans of similar size."""
+    bytes_max = limits.in_force.read_ahead_bytes if ahead_bytes is None else ahead_bytes
     span: list[int] = []
     size_bytes = 0
     for group in groups:
@@ -795,10 +784,6 @@ def spans(
         size_bytes += group_bytes
     if span:
         yield span
-
-
-PART_WHOLE_BYTES_MAX: Final = 2 << 20
-"""Size up to which a Parquet file within another file is read at once instead of column by column."""
 
 
 def read_parquet_part(
@@ -820,7 +805,7 @@ def read_parquet_part(
         file.seek(offset + start)
         return bytes(file.read(end - start))
 
-    if size <= PART_WHOLE_BYTES_MAX:
+    if size <= limits.in_force.part_whole_bytes_max:
         yield from read_parquet_bytes(fetch(0, size), query)
         return
     with about_file(None):

@@ -40,8 +40,8 @@ import pyarrow.dataset as ds
 from pyarrow import orc
 from pyarrow import types as pt
 
+from drawstring.base import limits
 from drawstring.base.errors import UnsupportedError
-from drawstring.base.resources import BATCH_BYTES
 from drawstring.formats.filter import RowSelection
 from drawstring.formats.hfile.blocks import encode_message, message_fields
 from drawstring.formats.predicate_bounds import Axis, ConditionRegions, RegionSpan
@@ -280,7 +280,7 @@ def read_open_orc(file: pa.NativeFile, asked: RowSelection) -> Iterator[pa.Recor
     Args:
         file: the file.
         asked: the rows; stripes that cannot have one are not read. A batch has fewer rows than it says if
-            these take too many bytes: all that are in memory take `BATCH_BYTES`.
+            these take too many bytes: all that are in memory take `Limits.batch_bytes`.
 
     Raises:
         UnsupportedError: a time is out of range for Arrow's ORC reader.
@@ -347,7 +347,7 @@ def _rows_of_a_batch(footer: OrcFooter, present: Sequence[str], names: Sequence[
     places = footer.places(present)
     size_bytes = footer.plain_bytes([number for name in names for number in places.get(name, ())])
     rows = sum(stripe.rows for stripe in footer.stripes)
-    return max(_BATCH_ROWS_MIN, rows * (BATCH_BYTES // _BATCHES_HELD) // max(1, size_bytes))
+    return max(_BATCH_ROWS_MIN, rows * (limits.in_force.batch_bytes // _BATCHES_HELD) // max(1, size_bytes))
 
 
 def _zones(opened: orc.ORCFile, file: pa.NativeFile, names: Sequence[str]) -> list[str]:
