@@ -44,8 +44,28 @@ def test_clean_shows_what_it_would_delete_and_deletes_it(text: Any, table: draws
     assert len(left) == 2
     assert not left & {path.rpartition("/")[2] for path in planned["files"]["rome"]}
     assert held(table) == [("a", "rome", 3, 3.0)]
-    assert text("services", "clean", table.uri).strip() == "nothing to clean"
+    nothing = "nothing to clean; --dry-run tells why files stay"
+    assert text("services", "clean", table.uri).strip() == nothing
     assert json.loads(text("services", "clean", table.uri, "--json"))["changed"] is False
+
+
+def test_a_dry_run_of_a_clean_tells_why_files_stay(text: Any, table: drawstring.Table) -> None:
+    call = ("services", "clean", table.uri, "--dry-run")
+    shown = text(*call).splitlines()
+    assert shown[0] == "nothing to clean"
+    assert [line.split()[:1] + line.split()[-3:-2] for line in shown[2:]] == [
+        ["policy", "3"],
+        ["latest", "1"],
+    ]
+    newest = table.timeline.writes()[-1].requested
+    found = json.loads(text(*call, "--retain-commits", "1", "--kept", "--json"))
+    assert len(found["files"]["rome"]) == 2
+    policy = {"reason": "policy", "instant": newest, "name": "KEEP_LATEST_COMMITS"}
+    assert found["kept_by"][0].items() >= (policy | {"files": 1}).items()
+    assert found["kept"][0].items() >= (policy | {"partition": "rome"}).items()
+    by_file = text(*call, "--retain-commits", "1", "--kept")
+    assert found["kept"][0]["file"] in by_file.replace("\n", "")
+    assert app.run([*call[:3], "--kept"]) == 2
 
 
 def test_a_setting_that_is_none_is_refused(

@@ -174,7 +174,7 @@ class ReaderNeeds:
     over: tuple[HoldFile, ...] = ()
     has_scan: bool = False
 
-    def reaches_before(self, other: ReaderNeeds) -> bool:
+    def reachesslices_before(self, other: ReaderNeeds) -> bool:
         """Return whether readers need an earlier write than in another result."""
         return self.first is not None and (other.first is None or self.first < other.first)
 
@@ -311,21 +311,28 @@ def earliest_retained(
         cutoff: instant time of the number of hours ago that are retained.
         needed: requested time of the first write that readers need.
     """
-    writes = timeline.writes()
-    # A pending instant may come to need files of the time before it.
-    pending = next(iter(timeline.pending_of(*FILE_ACTIONS)), None)
-    if cleaning.policy == CleanPolicy.COMMITS:
-        older = len(writes) - cleaning.commits_retained
-        earliest = writes[older] if older > 0 else None
-    elif cleaning.policy == CleanPolicy.HOURS:
-        earliest = next((write for write in writes if write.requested >= cutoff), None)
-    else:
-        return None
+    earliest = earliest_by_policy(timeline, cleaning, cutoff)
     if earliest is None:
         return None
     held_write = timeline.write_at(needed) if needed is not None else None
-    bounds = (each for each in (earliest, pending, held_write) if each is not None)
+    bounds = (each for each in (earliest, first_pending(timeline), held_write) if each is not None)
     return min(bounds, key=lambda each: each.requested)
+
+
+def earliest_by_policy(timeline: Timeline, cleaning: Cleaning, cutoff: str) -> Instant | None:
+    """Return the earliest instant that the policy retains, whatever else retains; see `earliest_retained`."""
+    writes = timeline.writes()
+    if cleaning.policy == CleanPolicy.COMMITS:
+        older = len(writes) - cleaning.commits_retained
+        return writes[older] if older > 0 else None
+    if cleaning.policy == CleanPolicy.HOURS:
+        return next((write for write in writes if write.requested >= cutoff), None)
+    return None
+
+
+def first_pending(timeline: Timeline) -> Instant | None:
+    """Return the first pending instant, which may come to need files of the time before it; None for none."""
+    return next(iter(timeline.pending_of(*FILE_ACTIONS)), None)
 
 
 def capped(facts: CleanFacts, cleaning: Cleaning, earliest: Instant | None) -> Instant | None:
@@ -457,16 +464,22 @@ def _old_slices(group: FileGroup, retention: Retention) -> Sequence[FileSlice]:
         return ()
     replaced_at = retention.replaced.get(group.file_id)
     if retention.earliest is not None:
-        return _before(retention.earliest, group, replaced_at)
+        return slices_before(retention.earliest, group, replaced_at)
     old = group.slices if replaced_at is not None else group.slices[: -retention.versions]
     if retention.needed is None:
         return old
-    unneeded = _before(retention.needed, group, replaced_at)
+    unneeded = slices_before(retention.needed, group, replaced_at)
     return [each for each in old if each in unneeded]
 
 
-def _before(earliest: str, group: FileGroup, replaced_at: str | None) -> Sequence[FileSlice]:
-    """Return the slices that no reader as of an instant, or a later one, needs."""
+def slices_before(earliest: str, group: FileGroup, replaced_at: str | None) -> Sequence[FileSlice]:
+    """Return the slices that no reader as of an instant, or a later one, needs.
+
+    Args:
+        earliest: requested time of the instant.
+        group: the file group.
+        replaced_at: when it was replaced; None if it was not.
+    """
     if replaced_at is not None and replaced_at < earliest:
         return group.slices
     return [each for each in group.slices if each.base_instant < earliest][:-1]
@@ -784,7 +797,7 @@ def _carry_out(
     store = locked.store
     content = _encoded_plan(locked.context, plan)
     requested = store.request(Action.CLEAN, store.new_time(planner.timeline), content)
-    if planner.needed().reaches_before(needed):
+    if planner.needed().reachesslices_before(needed):
         _log.info("Dropping the clean %s: a reader needs files that it would delete.", requested.requested)
         store.remove_pending(requested)
         return None

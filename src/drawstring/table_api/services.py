@@ -10,6 +10,8 @@ from drawstring.table_api.calls import Columns, Options, TableGroup
 from drawstring.txn.table_context import TableContext
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from drawstring.config.options.write_options import WriteOptions, check_call
     from drawstring.model.instant import Instant
     from drawstring.model.plans import CleanPlan
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
         RollbackResult,
         Validation,
     )
-    from drawstring.services import archive, clean, clustering, compaction, rollback, small_files, validate
+    from drawstring.services import (
+        archive,
+        clean,
+        clustering,
+        compaction,
+        kept_files,
+        rollback,
+        small_files,
+        validate,
+    )
     from drawstring.services import partition_ttl as expire
     from drawstring.services.background import wait_for_background
     from drawstring.services.bucket_rescaling import rescale_buckets
@@ -43,6 +54,7 @@ else:
         small_files="drawstring.services.small_files",
         CleanResult="drawstring.model.result:CleanResult",
         clean="drawstring.services.clean",
+        kept_files="drawstring.services.kept_files",
         check_call="drawstring.config.options.write_options:check_call",
         validate="drawstring.services.validate",
         compaction="drawstring.services.compaction",
@@ -488,6 +500,42 @@ class TableServices(TableGroup):
             bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
             parsed = self._calls.options("clean", options, retain_commits=retain_commits, **bounds)
             return clean.plan_clean(self._calls.context, parsed)
+
+    def kept_files(
+        self,
+        *,
+        retain_commits: int | None = None,
+        retain_versions: int | None = None,
+        retain_hours: int | None = None,
+        options: Options = None,
+    ) -> pa.Table:
+        """Return the files that `clean` would leave now, and why, without changing the table.
+
+        Args:
+            retain_commits: newest commits whose files stay (`hoodie.clean.commits.retained`). 10 by default.
+            retain_versions: newest versions of each file group that stay, instead
+                (`hoodie.clean.fileversions.retained`).
+            retain_hours: hours for which files stay, instead (`hoodie.clean.hours.retained`).
+            options: further options by Hudi's keys.
+
+        Returns:
+            A row for each file and reason, with the columns `partition`, `file`, `size_bytes`, `reason`,
+            `instant` and `name`. The reasons: `latest version`; `policy` (instant: the earliest one
+            retained); `pending instant` (name: its action); `hold` (instant: the first write that the reader
+            needs; name: of the hold); `savepoint` (instant: its write); `commit limit`; `partition filter`;
+            `not checked`.
+
+        Raises:
+            InvalidError: more than one bound is given, or an option makes no sense.
+
+        Example:
+            >>> set(table.services.kept_files(retain_versions=1)["reason"].to_pylist())
+            {'latest version'}
+        """
+        with self._calls.errors():
+            bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
+            parsed = self._calls.options("clean", options, retain_commits=retain_commits, **bounds)
+            return kept_files.kept_files(self._calls.context, parsed)
 
     def expire_partitions(
         self, *, retain_days: int | None = None, partitions: Columns = None, options: Options = None

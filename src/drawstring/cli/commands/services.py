@@ -17,9 +17,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Annotated, Any, Final, Literal
 
+import pyarrow as pa
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
@@ -105,6 +105,11 @@ RetainHours = Annotated[
 ]
 
 
+Kept = Annotated[
+    bool, Parameter(name="--kept", negative="", help="With --dry-run: name the files that stay, and why.")
+]
+
+
 def clean(
     path: TablePath,
     *,
@@ -112,6 +117,7 @@ def clean(
     retain_versions: RetainVersions = None,
     retain_hours: RetainHours = None,
     dry_run: DryRun = False,
+    kept: Kept = False,
     as_json: AsJson = False,
     option: HudiOptions = (),
     storage_option: StorageOptions = (),
@@ -125,34 +131,65 @@ def clean(
     flags = [flag for flag, number in given.items() if number is not None]
     if len(flags) > 1:
         raise InvalidError(f"{' and '.join(flags)} exclude each other. Give one of them.")
-    table = open_table(path, storage_option)
-    call = partial(
-        table.services.plan_clean if dry_run else table.services.clean,
-        retain_commits=retain_commits,
-        retain_versions=retain_versions,
-        retain_hours=retain_hours,
+    if kept and not dry_run:
+        raise InvalidError("--kept shows what a clean would leave. Give --dry-run with it.")
+    services, bounds = (
+        open_table(path, storage_option).services,
+        dict(zip(_BOUNDS, given.values(), strict=True)),
     )
-    result = call(options=named_values(option))
-    if not isinstance(result, CleanResult):
-        _show_clean(result, as_json)
-    elif as_json:
+    options = named_values(option)
+    if dry_run:
+        found = services.kept_files(**bounds, options=options)
+        _show_clean(services.plan_clean(**bounds, options=options), found, as_json=as_json, has_files=kept)
+        return
+    result = services.clean(**bounds, options=options)
+    if as_json:
         output.print_result(result)
     else:
-        output.print_line(_clean_message(result) if result else "nothing to clean")
+        nothing = "nothing to clean; --dry-run tells why files stay"
+        output.print_line(_clean_message(result) if result else nothing)
 
 
-def _show_clean(plan: CleanPlan | None, as_json: bool) -> None:
+_BOUNDS: Final = ("retain_commits", "retain_versions", "retain_hours")
+
+
+def _show_clean(plan: CleanPlan | None, kept: pa.Table, *, as_json: bool, has_files: bool) -> None:
+    reasons = kept.group_by(["reason", "instant", "name"], use_threads=False)
+    counts = reasons.aggregate([("file", "count"), ("size_bytes", "sum")]).to_pylist()
     if as_json:
-        output.print_json(asdict(plan) if plan else None)
-    elif plan is None or not plan.files:
+        kept_by = [
+            {"reason": each["reason"], "instant": each["instant"], "name": each["name"]}
+            | {"files": each["file_count"], "size_bytes": each["size_bytes_sum"]}
+            for each in counts
+        ]
+        fields = asdict(plan) if plan else {"files": {}}
+        output.print_json(fields | {"kept_by": kept_by} | ({"kept": kept.to_pylist()} if has_files else {}))
+        return
+    _show_plan(plan)
+    shown = [
+        (
+            *(each[name] for name in ("reason", "instant", "name", "file_count")),
+            size_text(each["size_bytes_sum"]),
+        )
+        for each in counts
+    ]
+    output.print_grid(("kept by", "instant", "name", "files", "size"), shown)
+    if has_files:
+        columns = ["partition", "file", "reason", "instant", "name"]
+        rows = (tuple(row.values()) for row in kept.select(columns).to_pylist())
+        output.print_grid(("partition", "file that stays", "kept by", "instant", "name"), rows)
+
+
+def _show_plan(plan: CleanPlan | None) -> None:
+    if plan is None or not plan.files:
         output.print_line("nothing to clean")
-    else:
-        rows = [(place, path.rpartition("/")[2]) for place, paths in plan.files.items() for path in paths]
-        output.print_grid(("partition", "file to delete"), rows)
-        kept = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
-        gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
-        found = f"{pluralize(len(rows), 'file')} in {pluralize(len(plan.files), 'partition')}"
-        output.print_line(f"{found}{gone}{kept}; nothing was deleted")
+        return
+    rows = [(place, path.rpartition("/")[2]) for place, paths in plan.files.items() for path in paths]
+    output.print_grid(("partition", "file to delete"), rows)
+    since = f"; files since {plan.earliest.requested} stay" if plan.earliest else ""
+    gone = f", {len(plan.partitions_to_delete)} of them whole" if plan.partitions_to_delete else ""
+    found = f"{pluralize(len(rows), 'file')} in {pluralize(len(plan.files), 'partition')}"
+    output.print_line(f"{found}{gone}{since}; nothing was deleted")
 
 
 def _clean_message(result: CleanResult) -> str:
