@@ -14,7 +14,7 @@ import pytest
 
 import drawstring
 from drawstring.model.result import Remedy, Severity
-from drawstring.storage.local import LocalStorage
+from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 
@@ -141,18 +141,15 @@ def test_a_clean_removes_them_where_it_cleans(table: Table) -> None:
     assert hidden(table) == []
 
 
-def test_a_put_holds_its_temporary_file_until_it_is_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    storage, replaced = LocalStorage(tmp_path), os.replace
+def test_a_put_holds_its_temporary_file_until_it_is_in_place(tmp_path: Path) -> None:
+    class Sweeping(FileSystem):
+        def rename(self, source: str, target: str) -> None:
+            os.utime(source, (0, 0))
+            assert [each.name for each in storage.list_unfinished("")] == [os.path.basename(source)]
+            storage.drop_unfinished([os.path.basename(source)])
+            super().rename(source, target)
 
-    def sweep_and_replace(source: str, target: str) -> None:
-        os.utime(source, (0, 0))
-        assert [each.name for each in storage.list_unfinished("")] == [os.path.basename(source)]
-        storage.drop_unfinished([os.path.basename(source)])
-        replaced(source, target)
-
-    monkeypatch.setattr(os, "replace", sweep_and_replace)
+    storage = LocalStorage(tmp_path, files=Sweeping())
     storage.put("f", b"whole")
     assert storage.read("f") == b"whole"
 

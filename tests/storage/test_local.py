@@ -13,6 +13,7 @@ import pytest
 
 from drawstring.base.errors import InvalidError, UnavailableError, UnsupportedError
 from drawstring.storage import open_storage
+from drawstring.storage.local import FileSystem, LocalStorage
 from tests.support.races import content, rounds_won
 from tests.support.storages import paths
 
@@ -45,18 +46,16 @@ def test_no_replacement_is_lost_while_threads_replace_a_file_again_and_again(tmp
     assert os.listdir(tmp_path) == ["count"]
 
 
-def test_a_file_that_may_not_be_written_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = open_storage(tmp_path)
+def test_a_file_that_may_not_be_written_is_replaced(tmp_path: Path) -> None:
+    class ReadOnly(FileSystem):
+        def open_to_lock(self, path: str, flags: int) -> int:
+            if flags & os.O_RDWR:
+                raise PermissionError(errno.EACCES, "not yours")
+            return super().open_to_lock(path, flags)
+
+    storage = LocalStorage(tmp_path, files=ReadOnly())
     storage.put("of-another", b"1")
     version = (storage.read_versioned("of-another") or (b"", ""))[1]
-    real = os.open
-
-    def refusing(path: str, flags: int, *how: int) -> int:
-        if flags & os.O_RDWR:
-            raise PermissionError(errno.EACCES, "not yours")
-        return real(path, flags, *how)
-
-    monkeypatch.setattr(os, "open", refusing)
     assert storage.put_if_match("of-another", b"2", version)
     assert storage.read("of-another") == b"2"
 
@@ -138,26 +137,29 @@ def test_a_file_of_no_bytes_takes_the_place_of_another_but_never_of_one_that_mus
     assert paths(storage) == ["a/b/g", "f"]
 
 
-def test_a_folder_without_permission_is_the_users_to_fix(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied")
+class Refusing(FileSystem):
+    """Fails to give a file its name."""
 
-    monkeypatch.setattr(os, "replace", refuse)
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def rename(self, source: str, target: str) -> None:
+        raise self.error
+
+
+def test_a_folder_without_permission_is_the_users_to_fix(tmp_path: Path) -> None:
+    files = Refusing(PermissionError(errno.EACCES, "Permission denied"))
     with pytest.raises(InvalidError, match="refuses access") as caught:
-        open_storage(tmp_path).put("f", b"x")
+        LocalStorage(tmp_path, files=files).put("f", b"x")
     assert caught.value.path == "f"
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_system_that_fails_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENODEV, "No such device")
-
-    monkeypatch.setattr(os, "replace", full)
+def test_a_file_system_that_fails_is_unavailable(tmp_path: Path) -> None:
+    files = Refusing(OSError(errno.ENODEV, "No such device"))
     with pytest.raises(UnavailableError, match=r"No such device.*Check the disk") as caught:
-        open_storage(tmp_path).put("x", b"x")
+        LocalStorage(tmp_path, files=files).put("x", b"x")
     assert caught.value.path == "x"
 
 

@@ -15,7 +15,7 @@ import pytest
 import drawstring
 from drawstring.base.errors import InvalidError, UnavailableError, disk_error, disk_errors
 from drawstring.engine.spill import SpillingGroups
-from drawstring.storage.local import LocalStorage
+from drawstring.storage.local import FileSystem, LocalStorage
 from drawstring.table import Table
 from drawstring.testing import context_of
 from tests.support.methods import method
@@ -109,15 +109,13 @@ def test_a_write_that_failed_holds_no_file_open(table_type: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
-def test_every_error_of_a_disk_says_what_to_do(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
+def test_every_error_of_a_disk_says_what_to_do(number: int, tmp_path: Path) -> None:
+    class Failing(FileSystem):
+        def rename(self, source: str, target: str) -> None:
+            raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(UnavailableError, match=r"the disk of the table.* then try again\. .*a/b") as caught:
-        LocalStorage(tmp_path).put("a/b", b"x")
+        LocalStorage(tmp_path, files=Failing()).put("a/b", b"x")
     assert caught.value.__cause__ is not None
     assert os.listdir(tmp_path / "a") == []
 

@@ -45,7 +45,7 @@ from functools import partial
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, TypeVar
 
 import pyarrow as pa
 
@@ -81,6 +81,8 @@ _FLUSHES_AT_ONCE: Final = 8
 _FLUSHES_OF_A_THREAD: Final = 4
 """Journaling file systems flush all changes with the first folder: so few are done before a thread starts."""
 
+T = TypeVar("T")
+
 _FULL_FLUSH: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
 """On macOS `fsync` leaves data in the cache of the drive; this call writes that out, too."""
 
@@ -90,10 +92,12 @@ class FileSystem:
 
     Args:
         sync: whether files and folders are flushed to the disk.
+        full_flush: number of the call of `fcntl` that flushes the cache of the drive as well; None for none.
     """
 
-    def __init__(self, *, sync: bool = True) -> None:
+    def __init__(self, *, sync: bool = True, full_flush: int | None = _FULL_FLUSH) -> None:
         self.sync = sync
+        self._full_flush = full_flush
 
     def create(self, path: str) -> pa.NativeFile:
         """Open a new file for writing; its contents are flushed when it is closed."""
@@ -190,6 +194,27 @@ class FileSystem:
         finally:
             os.close(descriptor)
 
+    def fsync(self, descriptor: int) -> None:
+        """Let the system flush an open file or folder; every flush ends here."""
+        os.fsync(descriptor)
+
+    def fcntl(self, descriptor: int, command: int) -> None:
+        """Let the system do something to an open file that only this kind of system can do."""
+        fcntl.fcntl(descriptor, command)
+
+    def open_to_lock(self, path: str, flags: int) -> int:
+        """Open a file that is about to be locked, and return its descriptor."""
+        return os.open(path, flags)
+
+    def descriptor_of(self, file: pa.NativeFile) -> int:
+        """Return the descriptor of a file that `create` opened.
+
+        Raises:
+            AttributeError: the pyarrow release cannot tell it.
+        """
+        descriptor: int = file.fileno()
+        return descriptor
+
     def flush_file(self, descriptor: int, path: str) -> None:
         """Flush the contents of an open file to the disk.
 
@@ -198,7 +223,7 @@ class FileSystem:
         """
         if self.sync:
             try:
-                _flush(descriptor)
+                self._flush(descriptor)
             except OSError as error:
                 raise _failed(path, error) from error
 
@@ -207,7 +232,11 @@ class FileSystem:
         if self.sync:
             folders = list(paths)
             threads = min(_FLUSHES_AT_ONCE, 1 + len(folders) // _FLUSHES_OF_A_THREAD)
-            map_in_threads(self.flush_folder, folders, threads)
+            self.in_threads(self.flush_folder, folders, threads)
+
+    def in_threads(self, task: Callable[[T], object], items: Sequence[T], threads: int) -> None:
+        """Run a task for each item, a number of them at the same time."""
+        map_in_threads(task, items, threads)
 
     def flush_folder(self, path: str) -> None:
         """Flush the names in a folder to the disk; do nothing if the folder is gone.
@@ -225,12 +254,19 @@ class FileSystem:
                 return
             raise _failed(path, error) from error
         try:
-            _flush(descriptor)
+            self._flush(descriptor)
         except OSError as error:
             if error.errno not in _NOT_FOR_FOLDERS:
                 raise _failed(path, error) from error
         finally:
             os.close(descriptor)
+
+    def _flush(self, descriptor: int) -> None:
+        if self._full_flush is not None:
+            with suppress(OSError):  # network file systems do not support it
+                self.fcntl(descriptor, self._full_flush)
+                return
+        self.fsync(descriptor)
 
 
 class StagedFiles:
@@ -254,7 +290,8 @@ class StagedFiles:
         new = [file for file in dict.fromkeys(files) if file not in self._held]
         named = [(f"{folder}/.staged.{ids.uuid()}.tmp", data) for folder, data in new]
         # A journaling file system writes its journal once for flushes at the same time.
-        map_in_threads(self._write, named, min(len(named), _FLUSHES_AT_ONCE) if self._files.sync else 1)
+        threads = min(len(named), _FLUSHES_AT_ONCE) if self._files.sync else 1
+        self._files.in_threads(self._write, named, threads)
         return partial(self._drop, named)
 
     def _write(self, file: tuple[str, bytes]) -> None:
@@ -306,20 +343,12 @@ class _FlushedFile(pa.OSFile):  # type: ignore[misc]
 
     def _flush(self) -> None:
         try:
-            descriptor = self.fileno()
+            descriptor = self.files.descriptor_of(self)
         except AttributeError:  # the lowest pyarrow release cannot tell the descriptor
             with open(self.path, "rb") as opened_again:
                 self.files.flush_file(opened_again.fileno(), self.path)
         else:
             self.files.flush_file(descriptor, self.path)
-
-
-def _flush(descriptor: int) -> None:
-    if _FULL_FLUSH is not None:
-        with suppress(OSError):  # network file systems do not support it
-            fcntl.fcntl(descriptor, _FULL_FLUSH)
-            return
-    os.fsync(descriptor)
 
 
 def _failed(path: str, error: OSError) -> UnavailableError:
@@ -365,15 +394,16 @@ def delete_unless_locked(full: str) -> None:
 
 
 @contextmanager
-def locked_content(full: str) -> Iterator[bytes | None]:
+def locked_content(full: str, files: FileSystem) -> Iterator[bytes | None]:
     """Lock a file against other callers of this function and yield its content; None without such a file.
 
     The lock is one on the file itself: a caller that waited while the file was replaced locks the new one.
 
     Args:
         full: absolute path.
+        files: opens it.
     """
-    while (descriptor := _opened_to_lock(full)) is not None:
+    while (descriptor := _opened_to_lock(full, files)) is not None:
         with open(descriptor, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if _is_at(descriptor, full):
@@ -382,17 +412,17 @@ def locked_content(full: str) -> Iterator[bytes | None]:
     yield None
 
 
-def _opened_to_lock(full: str) -> int | None:
+def _opened_to_lock(full: str, files: FileSystem) -> int | None:
     """Open a file for reading, and for writing as well if possible, without which NFS grants no lock."""
     flags = os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        return os.open(full, os.O_RDWR | flags)
+        return files.open_to_lock(full, os.O_RDWR | flags)
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
-        return os.open(full, os.O_RDONLY | flags)
+        return files.open_to_lock(full, os.O_RDONLY | flags)
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
@@ -575,7 +605,7 @@ class LocalStorage:
                 full = self._readable(path)
             except (FileNotFoundError, NotADirectoryError):
                 return False
-            with locked_content(full) as current:
+            with locked_content(full, self._files) as current:
                 if current is None or _version(current) != version:
                     return False
                 self.put(path, data)
