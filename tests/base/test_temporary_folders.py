@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -29,9 +28,8 @@ kept.add(pa.Table.from_batches([rows]))
 
 
 @pytest.fixture
-def above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary folder of the machine, which nobody has looked at."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def above(tmp_path: Path) -> Path:
+    """A folder with temporary folders, which nobody has looked at."""
     return tmp_path
 
 
@@ -55,14 +53,14 @@ os.kill(os.getpid(), signal.SIGKILL)
     (left,) = above.iterdir()
     assert left.name.startswith(f"drawstring-temporary-{purpose}-")
     make_old(left)
-    TemporaryFolder("test").drop()
+    TemporaryFolder("test", str(above)).drop()
     assert not list(above.iterdir())
 
 
 def test_folders_that_are_young_in_use_or_of_others_stay(
     above: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_use = TemporaryFolder("spill")
+    in_use = TemporaryFolder("spill", str(above))
     monkeypatch.setattr(resources, "_folders_checked", set())
     young, link = above / "drawstring-temporary-spill-young", above / "drawstring-temporary-link"
     others = [above / name for name in ("old-of-others", "drawstring-rides", "drawstring-spill-rides")]
@@ -71,12 +69,12 @@ def test_folders_that_are_young_in_use_or_of_others_stay(
     link.symlink_to(others[0])
     make_old(Path(in_use.path), *others)
     os.utime(link, (0, 0), follow_symlinks=False)
-    TemporaryFolder("test").drop()
+    TemporaryFolder("test", str(above)).drop()
     assert sorted(above.iterdir()) == sorted([Path(in_use.path), young, link, *others])
 
 
 def test_a_folder_goes_with_its_owner(above: Path) -> None:
-    folder = TemporaryFolder("test")
+    folder = TemporaryFolder("test", str(above))
     Path(folder.path, "file").write_bytes(b"x")
     del folder
     assert not list(above.iterdir())

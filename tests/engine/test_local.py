@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import glob
 import os
-import tempfile
 import time
 import weakref
 from collections.abc import Iterator
@@ -43,17 +42,15 @@ def numbers_by_city(
 
 
 @pytest.fixture
-def spill_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
-    folder = str(tmp_path_factory.mktemp("spill"))
-    monkeypatch.setattr(tempfile, "tempdir", folder)
-    return folder
+def spill_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("spill"))
 
 
 def test_an_exchange_that_outgrows_memory_gives_the_same_groups(spill_folder: str) -> None:
     batches = batches_of([[(city, number) for city in ("rome", "oslo", "bern")] for number in range(50)])
     found = []
     for memory_bytes in (KEPT_IN_MEMORY, 200, 0):
-        engine = LocalEngine(threads=2, memory_bytes=memory_bytes)
+        engine = LocalEngine(threads=2, memory_bytes=memory_bytes, temporary_folder=spill_folder)
         found.append(engine.rows(SCHEMA, batches).exchange(("city",)).run(numbers_by_city))
     assert dict(found[0]) == {city: list(range(50)) for city in ("rome", "oslo", "bern")}
     assert found[1] == found[2] == found[0]
@@ -102,7 +99,9 @@ def test_an_exchange_goes_to_disk_and_clears_up_after_a_failure(spill_folder: st
         on_disk.extend(glob.glob(f"{spill_folder}/drawstring-temporary-spill-*/*.arrow"))
         raise OSError("no space left")
 
-    rows = LocalEngine(memory_bytes=0).rows(SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]]))
+    rows = LocalEngine(memory_bytes=0, temporary_folder=spill_folder).rows(
+        SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]])
+    )
     with pytest.raises(OSError, match="no space"):
         rows.exchange(("city",)).run(fails)
     assert on_disk
@@ -110,7 +109,7 @@ def test_an_exchange_goes_to_disk_and_clears_up_after_a_failure(spill_folder: st
 
 
 def test_kept_rows_are_read_again_from_disk_until_released(spill_folder: str) -> None:
-    engine = LocalEngine(threads=2, memory_bytes=0)
+    engine = LocalEngine(threads=2, memory_bytes=0, temporary_folder=spill_folder)
     kept = engine.rows(SCHEMA, batches_of([[("rome", number)] for number in range(20)])).persist()
     for _ in range(2):
         assert dict(kept.exchange(("city",)).run(numbers_by_city)) == {"rome": list(range(20))}
@@ -139,7 +138,9 @@ def test_rows_that_are_read_for_the_last_time_go_as_they_are_read() -> None:
 
 
 def test_what_a_join_keeps_goes_with_its_result(spill_folder: str) -> None:
-    rows = LocalEngine(memory_bytes=0).rows(SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]]))
+    rows = LocalEngine(memory_bytes=0, temporary_folder=spill_folder).rows(
+        SCHEMA, batches_of([[("rome", 1)], [("oslo", 2)]])
+    )
     places = pa.schema([("city", pa.string()), ("place", pa.int64())])
     there = pa.record_batch([["oslo"], [7]], schema=places)
     joined = rows.join_keys(("city",), ["table"], lambda _: iter((there,)), places)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,11 +18,8 @@ TABLES = [
 
 
 @pytest.mark.parametrize("limit", [0, 20, 1 << 20])
-def test_tables_come_back_in_order_with_their_own_columns(
-    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    held = SpillingTables(limit)
+def test_tables_come_back_in_order_with_their_own_columns(limit: int, tmp_path: Path) -> None:
+    held = SpillingTables(limit, str(tmp_path))
     for each in TABLES:
         held.add(each)
     assert bool(list(tmp_path.rglob("*.arrow"))) == (limit < 1 << 20)
@@ -36,9 +32,8 @@ def test_tables_come_back_in_order_with_their_own_columns(
     assert not list(tmp_path.iterdir())
 
 
-def test_tables_that_nobody_reads_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    held = SpillingTables(0)
+def test_tables_that_nobody_reads_leave_no_file(tmp_path: Path) -> None:
+    held = SpillingTables(0, str(tmp_path))
     held.add(TABLES[0])
     rows = held.drain()
     next(rows)

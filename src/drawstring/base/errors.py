@@ -291,9 +291,13 @@ def disk_error(error: OSError, where: str, path: str | None = None) -> Drawstrin
     return UnavailableError(f"{happened}. {remedy[0].upper()}{remedy[1:]}, {then}", path=path)
 
 
-def temporary_disk_errors() -> AbstractContextManager[None]:
-    """Raise the errors of the disk that has the temporary folder; see `disk_errors`."""
-    return disk_errors(f"{tempfile.gettempdir()} (or set TMPDIR to another folder)")
+def temporary_disk_errors(folder: str | None = None) -> AbstractContextManager[None]:
+    """Raise the errors of the disk that has a temporary folder; see `disk_errors`.
+
+    Args:
+        folder: absolute path; None for the temporary folder of the machine.
+    """
+    return disk_errors(folder or f"{tempfile.gettempdir()} (or set TMPDIR to another folder)")
 
 
 @contextmanager

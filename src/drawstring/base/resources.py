@@ -200,13 +200,14 @@ class TemporaryFolder:
 
     Args:
         purpose: part of its name.
+        above: the folder that it is in; None for the one of the machine.
     """
 
     path: str
     drop: Callable[[], object]
 
-    def __init__(self, purpose: str) -> None:
-        self.path = tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}-")
+    def __init__(self, purpose: str, above: str | None = None) -> None:
+        self.path = tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}-", dir=above)
         self.drop = weakref.finalize(self, _delete, self.path, _locked(self.path))
         above = os.path.dirname(self.path)
         if above not in _folders_checked:

@@ -61,11 +61,19 @@ class LocalEngine:
     Args:
         threads: tasks that run at the same time; by default the number of cores.
         memory_bytes: bytes of rows that an exchange keeps in memory before it spills to disk.
+        temporary_folder: where exchanges, and rows that are kept, spill to; None for the temporary folder of
+            the machine.
     """
 
-    def __init__(self, threads: int | None = None, memory_bytes: int = EXCHANGE_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        threads: int | None = None,
+        memory_bytes: int = EXCHANGE_BYTES_MAX,
+        temporary_folder: str | None = None,
+    ) -> None:
         self.threads = threads or worker_threads()
         self.memory_bytes = memory_bytes
+        self.temporary_folder = temporary_folder
 
     @property
     def parallelism(self) -> int:
@@ -76,6 +84,10 @@ class LocalEngine:
     def tasks_may_outlive(self) -> bool:
         """Whether a task may go on after a failed call: no, its threads are waited for."""
         return False
+
+    def spilling_groups(self, schema: pa.Schema) -> SpillingGroups:
+        """Return groups of rows that go to the disk beyond the bound of memory."""
+        return SpillingGroups(schema, self.memory_bytes, folder=self.temporary_folder)
 
     def map(self, task: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Run a task for each item and return the results in the items' order."""
@@ -159,7 +171,7 @@ class LocalRows:
         return rows
 
     def _read_to_end(self) -> SpillingGroups:
-        stored = SpillingGroups(self._schema, self._engine.memory_bytes)
+        stored = self._engine.spilling_groups(self._schema)
         for batch in self._source():
             stored.add(_ALL_ROWS, batch)
         return stored
@@ -265,7 +277,7 @@ class LocalGroups(LocalRows):
         """Apply a function lazily to each large group, and to several small ones together, in parallel."""
 
         def stream() -> Iterator[pa.RecordBatch]:
-            groups = SpillingGroups(self._schema, self._engine.memory_bytes)
+            groups = self._engine.spilling_groups(self._schema)
 
             def apply(keys: list[Hashable]) -> list[pa.RecordBatch]:
                 results = list(function(chain.from_iterable(map(groups.batches, keys))))
@@ -285,7 +297,7 @@ class LocalGroups(LocalRows):
 
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task for each large group, and for several small ones, which it gets one after the other."""
-        groups = SpillingGroups(self._schema, self._engine.memory_bytes)
+        groups = self._engine.spilling_groups(self._schema)
 
         def run_part(numbered: tuple[int, list[Hashable]]) -> list[R]:
             number, keys = numbered
@@ -322,7 +334,9 @@ class LocalSorted(LocalRows):
     def run(self, task: TaskFunction[R]) -> list[R]:
         """Run a task for each range."""
         engine = self._engine
-        ranges = SortedRanges(self._schema, self._by, engine.memory_bytes, engine.threads)
+        ranges = SortedRanges(
+            self._schema, self._by, engine.memory_bytes, engine.threads, engine.temporary_folder
+        )
 
         def run_range(numbered: tuple[int, Iterator[pa.RecordBatch]]) -> list[R]:
             return list(task(numbered[1], TaskContext(numbered[0], 0, 0)))

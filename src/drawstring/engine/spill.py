@@ -45,6 +45,7 @@ class SpillingGroups:
         limit_bytes: bytes of batches kept in memory.
         arrange: puts the batches of a group that are in memory in order, before they are stored or become a
             run; None to keep them as they came.
+        folder: where files are spilled to; None for the temporary folder of the machine.
     """
 
     def __init__(
@@ -52,7 +53,9 @@ class SpillingGroups:
         schema: pa.Schema,
         limit_bytes: int,
         arrange: Callable[[list[pa.RecordBatch]], pa.Table] | None = None,
+        folder: str | None = None,
     ) -> None:
+        self._above = folder
         self._schema = schema
         self._arrange = arrange
         self._limit_bytes = limit_bytes
@@ -123,12 +126,12 @@ class SpillingGroups:
             self._folder = None
 
     def _spill(self) -> None:
-        with temporary_disk_errors():
+        with temporary_disk_errors(self._above):
             self._write_run()
 
     def _write_run(self) -> None:
         if self._folder is None:
-            self._folder = TemporaryFolder("spill")
+            self._folder = TemporaryFolder("spill", self._above)
         path = os.path.join(self._folder.path, f"{len(self._runs)}.arrow")
         index: dict[Hashable, list[int]] = {}
         position = 0
@@ -155,9 +158,11 @@ class SpillingTables:
 
     Args:
         limit_bytes: bytes of tables kept in memory.
+        folder: where files are spilled to; None for the temporary folder of the machine.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, folder: str | None = None) -> None:
+        self._above = folder
         self._limit_bytes = limit_bytes
         self._held: list[pa.Table] = []
         self._held_bytes = 0
@@ -170,7 +175,7 @@ class SpillingTables:
         self._held.append(rows)
         self._held_bytes += rows.nbytes
         if self._held_bytes > self._limit_bytes:
-            with temporary_disk_errors():
+            with temporary_disk_errors(self._above):
                 self._write_held()
 
     def drain(self) -> Iterator[pa.RecordBatch]:
@@ -186,7 +191,7 @@ class SpillingTables:
     def _write_held(self) -> None:
         """Store the tables in memory, a file for those with the same columns that follow each other."""
         if self._folder is None:
-            self._folder = TemporaryFolder("spill")
+            self._folder = TemporaryFolder("spill", self._above)
         for schema, tables in groupby(self._held, lambda each: each.schema):
             path = os.path.join(self._folder.path, f"{self._spilled}.arrow")
             with pa.ipc.new_stream(path, schema, options=_IPC) as sink:
@@ -217,15 +222,23 @@ class SortedRanges:
         by: columns to sort by; null comes first.
         memory_bytes: bytes of rows kept in memory.
         parts: number of streams that are read at the same time.
+        folder: where files are spilled to; None for the temporary folder of the machine.
     """
 
-    def __init__(self, schema: pa.Schema, by: Sequence[str], memory_bytes: int, parts: int) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        by: Sequence[str],
+        memory_bytes: int,
+        parts: int,
+        folder: str | None = None,
+    ) -> None:
         self._by = tuple(by)
         self._schema = schema
         self._range_bytes = max(1, memory_bytes // (4 * parts))
         self._parts = parts
-        self._rows = SpillingGroups(schema, memory_bytes // 4)
-        self._ranges = SpillingGroups(schema, memory_bytes // 4)
+        self._rows = SpillingGroups(schema, memory_bytes // 4, folder=folder)
+        self._ranges = SpillingGroups(schema, memory_bytes // 4, folder=folder)
 
     def take(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Read all rows and divide them into ranges."""
