@@ -20,7 +20,6 @@ from drawstring.testing import context_of
 ROOT = Path(__file__).parents[1] / "src/drawstring"
 FAILS_NEVER = {
     "Table.uri",
-    "Table.holds.release",
     "Table.holds.list",
     "Table.services.wait",
     "Table.services.validate",

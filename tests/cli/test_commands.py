@@ -143,7 +143,7 @@ def test_partitions_are_listed_with_their_files(text: Any, rides: History) -> No
     assert [row["partition"] for row in rows] == sorted({each.partition for each in slices})
     assert sum(row["file_groups"] for row in rows) == len(slices)
     assert sum(row["log_files"] for row in rows) == sum(len(each.logs) for each in slices)
-    assert sum(row["bytes"] for row in rows) == sum(each.size_bytes for each in slices)
+    assert sum(row["size_bytes"] for row in rows) == sum(each.size_bytes for each in slices)
     assert f"{len(rows)} partitions" in text("inspect", "partitions", rides.path)
 
 

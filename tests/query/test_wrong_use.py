@@ -61,8 +61,8 @@ WRONG: dict[str, Use] = {
     "a number as name of an index": lambda t: t.indexes.create(5),
     "a number as name of a stream": lambda t: t.stream(5),
     "an empty name of a stream": lambda t: t.stream(" "),
-    "the last x instants": lambda t: t.inspect.instants("x"),
-    "the last -1 instants": lambda t: t.inspect.instants(-1),
+    "the last x instants": lambda t: t.inspect.instants(last="x"),
+    "the last -1 instants": lambda t: t.inspect.instants(last=-1),
     "a restore to no instant": lambda t: t.savepoints.restore(None),
     "no address of a catalog": lambda t: drawstring.catalog(None),  # type: ignore[arg-type]
     "a number as listener": lambda t: drawstring.add_listener(5),  # type: ignore[arg-type]

@@ -83,7 +83,7 @@ def test_what_a_hold_needs_stays_until_it_is_released(
     assert fares(table, placed.position) == [float(number) for number in range(3, 12)]
     kept = data_files(table)
 
-    assert table.holds.release("pipeline-7")
+    table.holds.release("pipeline-7")
     assert table.holds.list() == []
     write(table, range(12, 13), options)
     assert len(data_files(table)) < len(kept) - 7
@@ -260,5 +260,8 @@ def test_readers_with_one_name_and_many_do_not_disturb_each_other() -> None:
     moved = table.holds.add("a", hours=10_000)
     assert {each.name for each in table.holds.list()} == {"a", "b"}
     assert older.position < moved.position == newer.position
-    assert not table.holds.release("c")
+    with pytest.raises(
+        InvalidError, match=r"There is no hold 'c', or it has ended. The holds of the table are a, b\."
+    ):
+        table.holds.release("c")
     assert len(context_of(table).storage.list_files(HOLD_FOLDER)) == 2

@@ -216,6 +216,6 @@ def test_the_timeline_says_who_works_on_pending_instants_and_what_a_restore_undi
     undone = table.savepoints.restore(first)
     assert undone
     (last,) = table.inspect.instants(last=1)
-    assert sorted(last.undone) == sorted(undone.undone)
+    assert sorted(last.rolled_back) == sorted(undone.rolled_back)
     left = table.services.schedule_clustering()
     assert left is None or table.inspect.instants(last=1)[0].is_worked_on is False

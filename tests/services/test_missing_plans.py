@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,8 +32,8 @@ versions = pytest.mark.parametrize("version", [6, 8, 9])
 services = pytest.mark.parametrize("service", ["compact", "cluster"])
 
 
-def planned(service: str, version: int) -> tuple[Table, str]:
-    table = create(table_type=MOR if service == "compact" else COW, version=version)
+def planned(service: str, version: int, path: Path | None = None) -> tuple[Table, str]:
+    table = create(path=path, table_type=MOR if service == "compact" else COW, version=version)
     table.insert(rides(("a", "rome", 1, 1.0)), options=LEAVE)
     table.upsert(rides(("a", "rome", 2, 2.0)), options=LEAVE)
     schedule = (
@@ -91,3 +92,44 @@ def test_a_write_of_the_archive_is_no_plan(service: str) -> None:
     assert table.timeline.write_at(first) is None
     with pytest.raises(InvalidError, match="unscheduled or never planned"):
         method(table, service)(instant=first)
+
+
+@services
+@pytest.mark.parametrize("instant", ["zzz", "a/b", "../x", "", "2024-01-01", "\u0663"])
+def test_an_instant_of_another_form_is_refused_and_leaves_no_file(
+    tmp_path: Path, service: str, instant: str
+) -> None:
+    table, _ = planned(service, 9, tmp_path / "t")
+    before = stored(table)
+    with pytest.raises(InvalidError, match="is no requested time of a plan"):
+        method(table, service)(instant=instant)
+    assert stored(table) == before
+
+
+@services
+def test_an_instant_without_a_plan_lists_the_pending_plans_and_leaves_no_file(
+    tmp_path: Path, service: str
+) -> None:
+    table, instant = planned(service, 9, tmp_path / "t")
+    run = rf"Pending: {instant}. Run one of them with table.services.{service}\(instant\)"
+    for other in ("20200101000000000", table.timeline.writes()[0].requested):
+        with pytest.raises(InvalidError, match=run):
+            method(table, service)(instant=other)
+    method(table, service)(instant=instant)
+    with pytest.raises(InvalidError, match=r"None is pending: table.services.schedule_\w+\(\) plans one"):
+        method(table, service)(instant="20200101000000000")
+    assert {path for path in stored(table) if "20200101000000000" in path} == set()
+
+
+def test_a_base_file_compaction_that_is_not_there_names_the_next_call() -> None:
+    table, _ = planned("cluster", 9)
+    with pytest.raises(InvalidError, match=r"no base-file compaction with this time.* Pending: "):
+        table.services.compact_base_files(instant="20200101000000000")
+    with pytest.raises(InvalidError, match=r"table.services.compact_base_files\(\)"):
+        table.services.compact()
+
+
+def stored(table: Table) -> set[str]:
+    """Return the paths of all files of a table."""
+    root = Path(table.uri)
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}

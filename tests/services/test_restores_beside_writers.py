@@ -46,7 +46,7 @@ def test_a_restore_is_refused_while_a_write_goes_on(table_type: str, version: in
     writer.finish()
     assert writer.error is None
     assert held(table) == [NEW, B]
-    assert len(table.savepoints.restore(saved).undone) == 2
+    assert len(table.savepoints.restore(saved).rolled_back) == 2
     assert held(table) == [A]
 
 

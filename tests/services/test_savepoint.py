@@ -55,8 +55,8 @@ def test_a_table_goes_back_to_a_savepoint_whatever_was_done_since(table_type: st
     assert held(table) != rows
     planned = table.savepoints.plan_restore(saved)
     result = table.savepoints.restore(saved)
-    assert result and result.undone == tuple(time for time, _ in planned.instants)
-    assert len(result.undone) == (6 if table_type == MOR else 5)
+    assert result and result.rolled_back == tuple(time for time, _ in planned.instants)
+    assert len(result.rolled_back) == (6 if table_type == MOR else 5)
     assert held(table) == rows
     assert table.timeline.writes()[-1].requested == saved
     assert (orphans(table), leftovers(table), table.services.validate().findings) == ([], [], ())
@@ -132,7 +132,7 @@ def test_compactions_pending_before_and_after_the_savepoint_are_no_obstacle(
     table.upsert(rides(("a", "rome", 5, 5.0), ("b", "oslo", 5, 5.0)), options=WITHOUT_SERVICES)
     assert before and after
     result = table.savepoints.restore(saved)
-    assert result and after in result.undone
+    assert result and after in result.rolled_back
     assert held(table) == rows
     assert [each.requested for each in table.timeline.pending()] == [before]
     table.upsert(rides(("b", "oslo", 6, 6.0)), options=WITHOUT_SERVICES)
@@ -258,7 +258,7 @@ def test_a_restore_tells_what_it_undid() -> None:
     result = table.savepoints.restore(saved)
     (instant,) = [each for each in table.timeline.instants if each.action is Action.RESTORE]
     done = one_record(store_of(table).read(instant))
-    assert result and result.undone == (undone.requested,)
+    assert result and result.rolled_back == (undone.requested,)
     assert done["restoreInstantInfo"] == [{"commitTime": undone.requested, "action": "deltacommit"}]
     (rollback,) = done["hoodieRestoreMetadata"][undone.requested]
     (stat,) = rollback_of(rollback, "").stats
@@ -327,5 +327,5 @@ def test_a_compaction_without_work_is_undone_too() -> None:
     store.request(Action.COMPACTION, time, encode_compaction_plan(CompactionPlan(())))
     assert Instant(time, Action.COMPACTION, State.REQUESTED) in table.timeline.pending()
     result = table.savepoints.restore(saved)
-    assert result and result.undone == (time,)
+    assert result and result.rolled_back == (time,)
     assert (held(table), table.timeline.pending()) == (rows, ())

@@ -131,13 +131,13 @@ class InstantStatus:
 
     Attributes:
         instant: the instant.
-        undone: requested times of what a rollback or restore undoes or undid, by its plan.
+        rolled_back: requested times of what a rollback or restore undoes or undid, by its plan.
         is_worked_on: whether a live process works on it while it is pending; None once it is completed, and
             for actions that are done under the table lock.
     """
 
     instant: Instant
-    undone: tuple[str, ...] = ()
+    rolled_back: tuple[str, ...] = ()
     is_worked_on: bool | None = None
 
 

@@ -178,7 +178,7 @@ class RestoreResult(Result):
         instant: requested time; empty when there was nothing to undo.
         completed: completion time; None in table version 6.
         restored_to: requested time of the write to which the table was restored.
-        undone: requested times of the instants that were rolled back, newest first.
+        rolled_back: requested times of the instants that were rolled back, newest first.
         files: files deleted.
         seconds: duration.
     """
@@ -186,7 +186,7 @@ class RestoreResult(Result):
     instant: str = ""
     completed: str | None = None
     restored_to: str = ""
-    undone: tuple[str, ...] = ()
+    rolled_back: tuple[str, ...] = ()
     files: int = 0
     seconds: float = 0.0
 

@@ -97,7 +97,7 @@ def partition_sizes(facts: TableFacts) -> pa.Table:
             "file_groups": pa.array([1] * len(slices), pa.int64()),
             "base_files": pa.array([int(each.base is not None) for each in slices], pa.int64()),
             "log_files": pa.array([len(each.logs) for each in slices], pa.int64()),
-            "bytes": pa.array([each.size_bytes for each in slices], pa.int64()),
+            "size_bytes": pa.array([each.size_bytes for each in slices], pa.int64()),
         }
     )
     sums = [(name, "sum") for name in counted.column_names[1:]]

@@ -82,7 +82,7 @@ from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
 from drawstring.txn.heartbeat import alive_elsewhere, refuse_live_writers
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
-from drawstring.txn.plan_transitions import NoPlanError, request_plan, start_plan
+from drawstring.txn.plan_transitions import NoPlanError, pending_plans, request_plan, start_plan
 from drawstring.txn.read_set import Groups, shown
 from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.rollback.recovery import rollback_inflight_plan, unschedule_clustering
@@ -334,9 +334,13 @@ def claim_clustering(
     locked, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None:
-        raise NoPlanError.of("clustering", requested)
+        raise NoPlanError.of("clustering", requested, timeline)
     if instant.action.completed_action is not Action.REPLACE_COMMIT:
-        raise InvalidError("There is no clustering with this time on the timeline.", instant=requested)
+        raise InvalidError(
+            f"There is no clustering with this time on the timeline: the instant is a {instant.action}."
+            f" {pending_plans('clustering', timeline)}",
+            instant=requested,
+        )
     if instant.is_completed:
         return None
     plan = decode_clustering_plan(locked.store.read_requested(instant))

@@ -90,7 +90,7 @@ from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline, day_of, instant_time, seconds_between
 from drawstring.txn.heartbeat import refuse_live_writers
-from drawstring.txn.plan_transitions import NoPlanError, request_plan, start_plan
+from drawstring.txn.plan_transitions import NoPlanError, pending_plans, request_plan, start_plan
 from drawstring.txn.reservations import await_unreserved, reserved_parts
 from drawstring.txn.rollback.recovery import rollback_inflight_plan, unschedule_compaction
 from drawstring.txn.table_context import TableContext
@@ -634,7 +634,8 @@ def _options_after_commit(options: WriteOptions, config: TableConfig) -> WriteOp
 def _check_type(context: TableContext, config: TableConfig) -> None:
     if not config.is_merge_on_read:
         raise InvalidError(
-            "A COPY_ON_WRITE table has no log files to compact. Use base-file compaction or clustering.",
+            "A COPY_ON_WRITE table has no log files to compact. Combine its small files with"
+            " table.services.compact_base_files() or table.services.cluster().",
             table=context.storage.spec.uri,
         )
 
@@ -705,8 +706,8 @@ def _claim(
     locked, timeline = recover_and_load(locked, options.failed_writes)
     instant = timeline.find(requested)
     if instant is None or not (instant.is_completed or instant.action in _ACTIONS):
-        raise NoPlanError.of("compaction", requested)
-    plan = _plan_of(locked.store, instant)
+        raise NoPlanError.of("compaction", requested, timeline)
+    plan = _plan_of(locked.store, instant, timeline)
     if instant.is_completed:
         return None
     refuse_live_writers(locked.context.storage, locked.context.clock, (instant,), options.failed_writes)
@@ -725,29 +726,30 @@ def _claim(
     return _Attempt(start_plan(locked, instant, fence), task, operations, fence)
 
 
-def _plan_of(store: TimelineStore, instant: Instant) -> CompactionPlan:
+def _plan_of(store: TimelineStore, instant: Instant, timeline: Timeline) -> CompactionPlan:
     """Return the plan of a compaction, pending or completed.
 
     Raises:
         InvalidError: the instant is a write, which has no plan.
     """
     if instant.is_completed and instant.action not in {each.completed_action for each in _ACTIONS}:
-        raise _not_a_compaction(instant.requested)
+        raise _not_a_compaction(instant, timeline)
     try:
         data = store.read_requested(instant)
     except CorruptTableError:
         if instant.is_completed:
-            raise _not_a_compaction(instant.requested) from None
+            raise _not_a_compaction(instant, timeline) from None
         raise
     if not data:
-        raise _not_a_compaction(instant.requested)
+        raise _not_a_compaction(instant, timeline)
     return decode_compaction_plan(data)
 
 
-def _not_a_compaction(requested: str) -> InvalidError:
+def _not_a_compaction(instant: Instant, timeline: Timeline) -> InvalidError:
     return InvalidError(
-        "There is no compaction with this time on the timeline: the instant is a write. Choose a compaction.",
-        instant=requested,
+        "There is no compaction with this time on the timeline: the instant is a write."
+        f" {pending_plans('compaction', timeline)}",
+        instant=instant.requested,
     )
 
 

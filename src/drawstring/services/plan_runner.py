@@ -35,7 +35,7 @@ from drawstring.txn.events import emit_commit
 from drawstring.txn.heartbeat import Heartbeat, alive_elsewhere, runs_elsewhere
 from drawstring.txn.locks.service_lease import ServiceLease, service_lease
 from drawstring.txn.locks.table_lock import conflict_if_lost
-from drawstring.txn.plan_transitions import NoPlanError, check_archived
+from drawstring.txn.plan_transitions import NoPlanError, check_archived, check_requested_time
 from drawstring.txn.rollback.restore import rollback_of
 from drawstring.txn.table_context import TableContext
 from drawstring.txn.transaction import (
@@ -109,6 +109,8 @@ class PlanRunner:
             InvalidError: there is no such plan.
         """
         context = self.context
+        if not is_own and not self._is_listed(requested):
+            return None
         with service_lease(context.storage, context.clock, context.ids, requested) as lease:
             if lease is None:
                 raise self._running(requested)
@@ -117,10 +119,26 @@ class PlanRunner:
                 self._refuse_unscheduled(requested)
             return result
 
-    def _running(self, requested: str) -> ConflictError:
+    def _is_listed(self, requested: str) -> bool:
+        """Return whether an instant is on the timeline; False for a plan that was completed and archived.
+
+        Raises:
+            InvalidError: the table has no record of it; it has no lease either then.
+        """
+        check_requested_time(requested)
+        timeline = self._timeline()
+        if timeline.find(requested) is not None:
+            return True
+        error = NoPlanError.of(self.service, requested, timeline)
+        check_archived(self.context, self.service, requested, is_own=False, error=error)
+        return False
+
+    def _timeline(self) -> Timeline:
         context = self.context
-        store = TimelineStore(context.storage, load_config(context.storage), context.clock)
-        plan = store.load().find(requested)
+        return TimelineStore(context.storage, load_config(context.storage), context.clock).load()
+
+    def _running(self, requested: str) -> ConflictError:
+        context, plan = self.context, self._timeline().find(requested)
         return runs_elsewhere(context, self.service, requested, plan, "Wait until it is done.")
 
     def run_listed(self, requested: str, lease: ServiceLease, *, is_own: bool) -> CommitResult | None:
@@ -166,9 +184,7 @@ class PlanRunner:
             return None
 
     def _refuse_unscheduled(self, requested: str) -> None:
-        context = self.context
-        timeline = TimelineStore(context.storage, load_config(context.storage), context.clock).load()
-        if requested in timeline.rolled_back:
+        if requested in self._timeline().rolled_back:
             raise ConflictError(
                 f"Another process ran this {self.service} and stalled or died. The plan was unscheduled: plan"
                 f" a new {self.service}.",

@@ -241,7 +241,7 @@ def restore(context: TableContext, options: WriteOptions, instant: str) -> Resto
         instant=completed.requested,
         completed=completed.completed,
         restored_to=instant,
-        undone=tuple(time for time, _ in plan.instants),
+        rolled_back=tuple(time for time, _ in plan.instants),
         files=sum(len(stat.deleted) for stat in stats),
         seconds=round(watch.seconds(), 3),
     )

@@ -56,7 +56,8 @@ from drawstring.services.progress import Progress
 from drawstring.services.rollback import roll_back
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.txn.plan_transitions import NoPlanError
+from drawstring.timeline.timeline import Timeline
+from drawstring.txn.plan_transitions import NoPlanError, pending_plans
 from drawstring.txn.table_context import TableContext
 from drawstring.write.write_outcome import WriteOutcome
 
@@ -263,15 +264,17 @@ def run_base_file_compaction(
 
 def _check_plan(context: TableContext, requested: str) -> None:
     store = TimelineStore(context.storage, load_config(context.storage), context.clock)
-    instant = store.load().find(requested)
+    timeline = store.load()
+    instant = timeline.find(requested)
     if instant is None or instant.action.completed_action is not Action.REPLACE_COMMIT:
-        raise _no_base_file_compaction(requested)
+        raise _no_base_file_compaction(requested, timeline)
     if base_files_of(decode_clustering_plan(store.read_requested(instant))) is None:
-        raise _no_base_file_compaction(requested)
+        raise _no_base_file_compaction(requested, timeline)
 
 
-def _no_base_file_compaction(requested: str) -> InvalidError:
+def _no_base_file_compaction(requested: str, timeline: Timeline) -> InvalidError:
     return InvalidError(
-        "There is no base-file compaction with this time on the timeline. Choose a pending one.",
+        "There is no base-file compaction with this time on the timeline."
+        f" {pending_plans('base-file compaction', timeline)}",
         instant=requested,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from drawstring.base.errors import InvalidError
 from drawstring.base.lazy import lazy_import
 from drawstring.model.instant import HOLD_HOURS
 from drawstring.table_api.calls import TableGroup
@@ -48,21 +49,24 @@ class TableHolds(TableGroup):
         with self._calls.errors():
             return holding.hold(self._calls.context, name, position, hours)
 
-    def release(self, name: str) -> bool:
+    def release(self, name: str) -> None:
         """Give up the hold of a name.
 
         Args:
             name: of the reader.
 
-        Returns:
-            Whether there was a hold of that name.
+        Raises:
+            InvalidError: there is no hold of that name.
 
         Example:
-            >>> table.holds.release("reports")
-            False
+            >>> hold = table.holds.add("exports", hours=1)
+            >>> table.holds.release("exports")
         """
         with self._calls.errors():
-            return self._holds.release(name)
+            if not self._holds.release(name):
+                names = ", ".join(sorted({each.name for each in self._holds.active()}))
+                there = f"The holds of the table are {names}." if names else "The table has no hold."
+                raise InvalidError(f"There is no hold {name!r}, or it has ended. {there}")
 
     def list(self) -> list[Hold]:
         """Return the holds that last.
@@ -101,7 +105,7 @@ class TableHolds(TableGroup):
         try:
             yield hold
         finally:
-            self.release(hold.name)
+            self._holds.release(hold.name)
 
     @property
     def _holds(self) -> Holds:

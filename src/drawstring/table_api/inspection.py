@@ -39,7 +39,7 @@ class TableInspection(TableGroup):
 
     __slots__ = ()
 
-    def instants(self, last: int | None = None) -> tuple[InstantStatus, ...]:
+    def instants(self, *, last: int | None = None) -> tuple[InstantStatus, ...]:
         """Return the instants of the active timeline, with what is known of them.
 
         Args:
@@ -79,7 +79,7 @@ class TableInspection(TableGroup):
 
         Returns:
             One row for each partition, sorted by `partition` (its path): `file_groups`, `base_files`,
-            `log_files` and `bytes`, the size of these files.
+            `log_files` and `size_bytes`, the size of these files.
 
         Raises:
             CorruptTableError: a file of a committed write is missing.

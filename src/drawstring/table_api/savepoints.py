@@ -107,7 +107,7 @@ class TableSavepoints(TableGroup):
         Example:
             >>> saved = table.savepoints.create()
             >>> result = table.delete(where="true")
-            >>> len(table.savepoints.restore(saved).undone)
+            >>> len(table.savepoints.restore(saved).rolled_back)
             1
             >>> table.scan().to_arrow().num_rows
             3

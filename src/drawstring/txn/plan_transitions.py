@@ -22,6 +22,7 @@ from drawstring.timeline.archive.reader import open_archive
 from drawstring.timeline.claims import Fence
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
+from drawstring.timeline.timeline import Timeline
 from drawstring.txn.locks.service_lease import service_lease
 from drawstring.txn.rollback.rollback import table_root
 from drawstring.txn.table_context import TableContext
@@ -91,12 +92,47 @@ class NoPlanError(InvalidError):
     """No plan with that requested time is on the timeline; see `check_archived`."""
 
     @staticmethod
-    def of(service: str, requested: str) -> NoPlanError:
-        """Return the error for a requested time at which a service has no plan."""
+    def of(service: str, requested: str, timeline: Timeline) -> NoPlanError:
+        """Return the error for a requested time at which a service has no plan; see `pending_plans`."""
         return NoPlanError(
             f"There is no {service} with this time on the timeline: it was unscheduled or never planned."
-            " Choose a pending plan.",
+            f" {pending_plans(service, timeline)}",
             instant=requested,
+        )
+
+
+_CALLS: Final = {
+    "compaction": ("compact", "schedule_compaction", (Action.COMPACTION, Action.LOG_COMPACTION)),
+    "clustering": ("cluster", "schedule_clustering", (Action.CLUSTERING,)),
+    "base-file compaction": ("compact_base_files", "schedule_base_file_compaction", (Action.CLUSTERING,)),
+}
+"""The calls that run and plan a service, and the actions of its plans."""
+
+
+def pending_plans(service: str, timeline: Timeline) -> str:
+    """Return which plans of a service are pending, and the next call.
+
+    Args:
+        service: `compaction`, `clustering` or `base-file compaction`.
+        timeline: of the table.
+    """
+    run, plan, actions = _CALLS[service]
+    pending = ", ".join(each.requested for each in timeline.pending_of(*actions))
+    if not pending:
+        return f"None is pending: table.services.{plan}() plans one."
+    return f"Pending: {pending}. Run one of them with table.services.{run}(instant)."
+
+
+def check_requested_time(requested: str) -> None:
+    """Check the form of the requested time of a plan.
+
+    Raises:
+        InvalidError: it has other characters than digits.
+    """
+    if not (requested.isascii() and requested.isdigit()):
+        raise InvalidError(
+            f"{requested!r} is no requested time of a plan. It has digits only, as in 20260131235959999:"
+            " table.timeline.pending() has those of the table."
         )
 
 

@@ -74,7 +74,7 @@ def partitions(path: TablePath, *, as_json: AsJson = False, storage_option: Stor
         return
     output.print_grid(
         ("partition", "file groups", "base files", "log files", "size"),
-        ((*list(row.values())[:-1], size_text(row["bytes"])) for row in rows),
+        ((*list(row.values())[:-1], size_text(row["size_bytes"])) for row in rows),
     )
     output.print_line(pluralize(len(rows), "partition"))
 
@@ -197,8 +197,7 @@ def release_hold(
 ) -> None:
     """Release a hold."""
     table = open_table(path, storage_option)
-    if not table.holds.release(name):
-        raise InvalidError(f"There is no hold {name!r}. List the holds with drawstring holds list.")
+    table.holds.release(name)
     _print_holds(table, as_json=as_json)
 
 
@@ -354,7 +353,7 @@ def timeline(
     storage_option: StorageOptions = (),
 ) -> None:
     """List the instants of a table with action and times, oldest first."""
-    states = open_table(path, storage_option).inspect.instants(last)
+    states = open_table(path, storage_option).inspect.instants(last=last)
     if as_json:
         output.print_json(
             [
@@ -363,7 +362,7 @@ def timeline(
                     "completed": instant.completed,
                     "action": str(instant.action),
                     "state": instant.state.name,
-                    "undone": list(each.undone),
+                    "rolled_back": list(each.rolled_back),
                     "is_worked_on": each.is_worked_on,
                 }
                 for each in states
@@ -394,7 +393,7 @@ def timeline(
 def _note(status: InstantStatus) -> str:
     """Return what a rollback or restore undid, and whether a process works on a pending action."""
     verb = "undid" if status.instant.is_completed else "undoes"
-    notes = [f"{verb} {', '.join(status.undone)}"] if status.undone else []
+    notes = [f"{verb} {', '.join(status.rolled_back)}"] if status.rolled_back else []
     if status.is_worked_on is not None:
         notes.append("a process is at work" if status.is_worked_on else "no process is at work")
     return "; ".join(notes)

@@ -176,9 +176,8 @@ def restore(
     elif not result:
         output.print_line("nothing to undo")
     else:
-        undone = (
-            f"undid {pluralize(len(result.undone), 'instant')}, deleted {pluralize(result.files, 'file')}"
-        )
+        instants, files = pluralize(len(result.rolled_back), "instant"), pluralize(result.files, "file")
+        undone = f"undid {instants}, deleted {files}"
         text = f"{undone}: the table is as of {result.restored_to}, in {result.seconds:.1f} s"
         output.print_line(text)
 

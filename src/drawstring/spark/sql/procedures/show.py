@@ -63,7 +63,7 @@ def show_timeline(call: Call) -> Rows:
 def timeline_rows(call: Call, *, archived: bool) -> list[Sequence[Any]]:
     """Return the instants of a table, newest first."""
     instants = call.table.inspect.instants()
-    undone = {time: each.instant.requested for each in instants for time in each.undone}
+    undone = {time: each.instant.requested for each in instants for time in each.rolled_back}
     rows = [_timeline_row(each, undone) for each in instants]
     if archived:
         facts = call.table._calls.facts()
@@ -77,9 +77,9 @@ def timeline_rows(call: Call, *, archived: bool) -> list[Sequence[Any]]:
 def _timeline_row(status: InstantStatus, undone: dict[str, str], kind: str = "ACTIVE") -> Sequence[Any]:
     instant = status.instant
     info = None
-    if status.undone:
+    if status.rolled_back:
         verb = "Rolled back:" if instant.is_completed else "Rolls back"
-        info = f"{verb} {', '.join(status.undone)}"
+        info = f"{verb} {', '.join(status.rolled_back)}"
     elif instant.requested in undone:
         info = f"Rolled back by: {undone[instant.requested]}"
     requested = _shown(instant.requested)
