@@ -86,7 +86,7 @@ def test_what_needs_the_table_for_itself_is_refused_beside_a_running_service(
     assert len(held(table)) == (1 if act == "restore" else len(rows))
 
 
-@pytest.mark.parametrize("service", ["cluster", "compact"])
+@pytest.mark.parametrize("service", ["compact", pytest.param("cluster", marks=pytest.mark.long)])
 def test_a_service_whose_process_was_killed_keeps_no_restore_out(service: str, tmp_path: Path) -> None:
     table, first = grown(service, tmp_path / "rides")
     instant = (

@@ -141,9 +141,14 @@ def test_a_change_follows_hudis_rules_for_keys(sql: Ask) -> None:
     "more",
     [
         "",
-        ", primaryKey = 'id', 'hoodie.index.type' = 'BUCKET', 'hoodie.bucket.index.num.buckets' = '2'",
         ", primaryKey = 'id', 'hoodie.index.type' = 'GLOBAL_SIMPLE'",
-        ", primaryKey = 'id', 'hoodie.populate.meta.fields' = 'false'",
+        *(
+            pytest.param(f", primaryKey = 'id', {more}", marks=pytest.mark.long)
+            for more in (
+                "'hoodie.index.type' = 'BUCKET', 'hoodie.bucket.index.num.buckets' = '2'",
+                "'hoodie.populate.meta.fields' = 'false'",
+            )
+        ),
     ],
 )
 def test_rows_keep_their_place_with_every_index(sql: Ask, more: str) -> None:
@@ -169,37 +174,65 @@ def test_rows_keep_their_place_with_every_index(sql: Ask, more: str) -> None:
     ]
 
 
+MOVES = ", 'hoodie.index.type' = 'GLOBAL_SIMPLE'"
+STAYS = ", 'hoodie.index.type' = 'RECORD_INDEX', 'hoodie.metadata.record.index.enable' = 'true'"
+SOURCE = (
+    "(SELECT * FROM VALUES (1, 10.0D, 2L, 'lima'), (2, 20.0D, 0L, 'rome'), (3, 30.0D, 1L, 'rome'),"
+    " (4, 40.0D, 1L, 'oslo') AS s(id, fare, ts, city)) s"
+)
+
+
 @TYPES
-def test_a_merge_moves_rows_to_other_partitions_under_a_global_index(sql: Ask, kind: str) -> None:
-    moves = ", 'hoodie.index.type' = 'GLOBAL_SIMPLE'"
-    by_record_index = ", 'hoodie.index.type' = 'RECORD_INDEX', 'hoodie.metadata.record.index.enable' = 'true'"
-    late = (2, 2.5, 1, "lima", "city=lima")
-    moved = [(1, 10.0, 2, "lima", "city=lima"), late, (3, 30.0, 1, "rome", "city=rome")]
-    stayed = [(1, 10.0, 2, "oslo", "city=oslo"), late, (3, 30.0, 1, "oslo", "city=oslo")]
-    for more, expected in (
-        (moves, moved),
-        (by_record_index, stayed),
-        (by_record_index + ", 'hoodie.record.index.update.partition.path' = 'true'", moved),
-        (moves + ", 'hoodie.simple.index.update.partition.path' = 'false'", stayed),
-        (", 'hoodie.index.type' = 'GLOBAL_BLOOM'", moved),
-    ):
-        rides(sql, kind, more)
-        source = (
-            "(SELECT * FROM VALUES (1, 10.0D, 2L, 'lima'), (2, 20.0D, 0L, 'rome'), (3, 30.0D, 1L, 'rome'),"
-            " (4, 40.0D, 1L, 'oslo') AS s(id, fare, ts, city)) s"
-        )
-        merge = f"MERGE INTO rides t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
-        sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")
-        rows = sql("SELECT id, fare, ts, city, _hoodie_partition_path FROM rides")
-        assert rows == [*expected, (4, 40.0, 1, "oslo", "city=oslo")]
-        sql("UPDATE rides SET fare = 11, ts = 3 WHERE id = 1")
-        sql("DELETE FROM rides WHERE id = 3")
-        assert sql("SELECT id, fare FROM rides WHERE id < 4") == [(1, 11.0), (2, 2.5)]
-        deleting = "(SELECT * FROM VALUES (1, 4L, 'lima'), (4, 2L, 'rome') AS s(id, ts, city)) s"
-        sql(f"MERGE INTO rides t USING {deleting} ON t.id = s.id WHEN MATCHED THEN DELETE")
-        assert sql("SELECT id, fare FROM rides") == [(2, 2.5)]
-        sql("DROP TABLE rides")
-    rides(sql, kind, moves)
+@pytest.mark.parametrize(
+    ("more", "city_of_3"),
+    [
+        pytest.param(MOVES, "rome", id="moves"),
+        pytest.param(STAYS, "oslo", id="stays"),
+        *(
+            pytest.param(more, city, id=name, marks=pytest.mark.long)
+            for more, city, name in (
+                (
+                    STAYS + ", 'hoodie.record.index.update.partition.path' = 'true'",
+                    "rome",
+                    "record index that moves",
+                ),
+                (
+                    MOVES + ", 'hoodie.simple.index.update.partition.path' = 'false'",
+                    "oslo",
+                    "simple index that keeps",
+                ),
+                (", 'hoodie.index.type' = 'GLOBAL_BLOOM'", "rome", "bloom"),
+            )
+        ),
+    ],
+)
+def test_a_merge_moves_rows_to_other_partitions_under_a_global_index(
+    sql: Ask, kind: str, more: str, city_of_3: str
+) -> None:
+    rides(sql, kind, more)
+    merge = f"MERGE INTO rides t USING {SOURCE} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+    sql(f"{merge} WHEN NOT MATCHED THEN INSERT *")
+    city_of_1 = "lima" if city_of_3 == "rome" else "oslo"
+    assert sql("SELECT id, fare, ts, city, _hoodie_partition_path FROM rides") == [
+        (1, 10.0, 2, city_of_1, f"city={city_of_1}"),
+        (2, 2.5, 1, "lima", "city=lima"),
+        (3, 30.0, 1, city_of_3, f"city={city_of_3}"),
+        (4, 40.0, 1, "oslo", "city=oslo"),
+    ]
+    sql("UPDATE rides SET fare = 11, ts = 3 WHERE id = 1")
+    sql("DELETE FROM rides WHERE id = 3")
+    assert sql("SELECT id, fare FROM rides WHERE id < 4") == [(1, 11.0), (2, 2.5)]
+    deleting = "(SELECT * FROM VALUES (1, 4L, 'lima'), (4, 2L, 'rome') AS s(id, ts, city)) s"
+    sql(f"MERGE INTO rides t USING {deleting} ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert sql("SELECT id, fare FROM rides") == [(2, 2.5)]
+
+
+@TYPES
+def test_a_merge_that_moves_a_row_in_two_ways_or_without_a_global_index_is_refused(
+    sql: Ask, kind: str
+) -> None:
+    merge = f"MERGE INTO rides t USING {SOURCE} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+    rides(sql, kind, MOVES)
     with pytest.raises(InvalidError, match="Several rows change the record"):
         sql(
             "MERGE INTO rides t USING (VALUES (1, 8L, 'bern'), (1, 9L, 'rome') AS v(id, ts, at)) s"
