@@ -48,10 +48,10 @@ class DiesAtTheEnd(FaultyStorage):
     def __init__(self, path: str) -> None:
         super().__init__(open_storage(path), 10_000)
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if path.endswith(".claim"):
             self._fail_after = 0
-        super()._change(path)
+        super().before_change(path)
 
 
 def age_heartbeat(history: History, requested: str) -> None:
@@ -119,12 +119,12 @@ class DiesHalfway(FaultyStorage):
         super().__init__(open_storage(path), 10_000)
         self.made: list[str] = []
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if not path.startswith(".hoodie") and not path.endswith(PARTITION_METADATA):
             self.made.append(path)
             if len(self.made) > 10:
                 self._fail_after = 0
-        super()._change(path)
+        super().before_change(path)
 
 
 @pytest.mark.parametrize("operation", ["bulk_insert", "upsert"])

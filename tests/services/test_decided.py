@@ -28,11 +28,11 @@ class DiesCompleting(FaultyStorage):
         super().__init__(inner, CHANGES_MAX)
         self._suffix, self._is_dead = suffix, False
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         self._is_dead = self._is_dead or path.endswith(self._suffix)
         if self._is_dead:
             self.die(path)
-        super()._change(path)
+        super().before_change(path)
 
 
 def decided(table: Table, suffix: str, verb: str, *rows: object) -> Table:

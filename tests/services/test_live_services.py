@@ -164,11 +164,11 @@ class Overtaken(Interrupted):
 
     marked: frozenset[str] = frozenset()
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if path.endswith(".marker.CREATE") and path not in self.marked:
             self.marked |= {path}
             self.let_others_act()
-        FaultyStorage._change(self, path)
+        FaultyStorage.before_change(self, path)
 
 
 def overtaken(table: Table, times: int) -> Table:

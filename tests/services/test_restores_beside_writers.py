@@ -140,7 +140,7 @@ class SlowToSave(FaultyStorage):
         self._table, self._state, self._clock = table, state, clock
         self.was_slow = False
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if path.endswith(self._state):
             self._state = "none"
             self._clock.sleep(HOUR_SECONDS)
@@ -148,7 +148,7 @@ class SlowToSave(FaultyStorage):
                 self._table.upsert(rides(("a", "rome", ts, 7.0)), options=WITHOUT_SERVICES)
             assert self._table.services.clean(retain_commits=1).files
             self.was_slow = True
-        super()._change(path)
+        super().before_change(path)
 
 
 @pytest.mark.parametrize("state", [".savepoint.inflight", ".savepoint.claim", ".savepoint"])
@@ -203,7 +203,7 @@ class SlowToComplete(FaultyStorage):
         self._table, self._until, self._clock, self._dies = table, until, clock, dies
         self.is_put = False
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if self.is_put and self._dies:
             raise InjectedFault("killed")
         if path.endswith("commit") and not self.is_put and path.startswith(_of_timeline(self._table)):
@@ -212,7 +212,7 @@ class SlowToComplete(FaultyStorage):
             assert held(self._table) == [NEW, B, ("c", "bern", 3, 3.0)]
             self._table.savepoints.restore(self._until)
             self.is_put = True
-        super()._change(path)
+        super().before_change(path)
 
 
 def _of_timeline(table: Table) -> str:

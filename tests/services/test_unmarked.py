@@ -135,10 +135,10 @@ def test_what_is_given_up_by_name_is_not_kept(version: int) -> None:
 class DiesAtTheEnd(FaultyStorage):
     """Dies for good when a write is about to complete."""
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if path.endswith(".claim"):
             self.die(path)
-        super()._change(path)
+        super().before_change(path)
 
 
 @pytest.mark.parametrize("table_type", (COW, MOR))

@@ -50,9 +50,9 @@ class Recorder(FaultyStorage):
         self.noted += [(path, None) for path in self._known if path not in now]
         self._known = now
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         self.note()
-        super()._change(path)
+        super().before_change(path)
 
 
 def recorded(storage: Storage, table: Table, act: Callable[[Table], object]) -> list[Change]:

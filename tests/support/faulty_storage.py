@@ -87,7 +87,7 @@ class FaultyStorage:
     def drop_unfinished(self, paths: Iterable[str]) -> None:
         """Delete temporary files, except those of live processes."""
         for path in paths:
-            self._change(path)
+            self.before_change(path)
             self._inner.drop_unfinished([path])
 
     def exists(self, path: str) -> bool:
@@ -104,17 +104,17 @@ class FaultyStorage:
 
     def create(self, path: str) -> pa.NativeFile:
         """Open a new file for writing; counts as a change."""
-        self._change(path)
+        self.before_change(path)
         return self._inner.create(path)
 
     def put(self, path: str, data: bytes) -> None:
         """Write a whole file; counts as a change."""
-        self._change(path)
+        self.before_change(path)
         self._inner.put(path, data)
 
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """Write a whole file unless it exists; counts as a change."""
-        self._change(path)
+        self.before_change(path)
         return self._inner.put_if_absent(path, data)
 
     def read_versioned(self, path: str) -> tuple[bytes, str] | None:
@@ -123,28 +123,28 @@ class FaultyStorage:
 
     def put_if_match(self, path: str, data: bytes, version: str) -> bool:
         """Replace a file if it has a version; counts as a change."""
-        self._change(path)
+        self.before_change(path)
         return self._inner.put_if_match(path, data, version)
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Set the modification time of a file; counts as a change."""
-        self._change(path)
+        self.before_change(path)
         self._inner.set_modified(path, modified_ms)
 
     def delete(self, paths: Iterable[str]) -> None:
         """Delete files one by one; each counts as a change."""
         for path in paths:
-            self._change(path)
+            self.before_change(path)
             self._inner.delete([path])
 
     def delete_tree(self, folder: str) -> None:
         """Delete a folder; counts as a change."""
-        self._change(folder)
+        self.before_change(folder)
         self._inner.delete_tree(folder)
 
     def delete_folder(self, folder: str) -> bool:
         """Delete a folder that has nothing in it; counts as a change."""
-        self._change(folder)
+        self.before_change(folder)
         return self._inner.delete_folder(folder)
 
     def stage(self, files: Sequence[tuple[str, bytes]]) -> Callable[[], None]:
@@ -163,7 +163,12 @@ class FaultyStorage:
         """Return the address with which another engine opens the file."""
         return self._inner.full_uri(path)
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
+        """Count a change, and fail if it is one that fails; subclasses may do more before it.
+
+        Args:
+            path: the file or folder that is about to change.
+        """
         with self._mutex:
             if self.changes >= self._fail_after and self._failures_left != 0:
                 if self._failures_left is not None:

@@ -44,10 +44,10 @@ class Interrupted(FaultyStorage):
             self._times -= 1
             self._act(self._table)
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if path.startswith(f"{self._folder}/") and not path.endswith(PARTITION_METADATA):
             self.let_others_act()
-        super()._change(path)
+        super().before_change(path)
 
 
 class Preceded(Interrupted):
@@ -58,8 +58,8 @@ class Preceded(Interrupted):
             self.let_others_act()
         return super().list_files(folder)
 
-    def _change(self, path: str) -> None:
-        FaultyStorage._change(self, path)
+    def before_change(self, path: str) -> None:
+        FaultyStorage.before_change(self, path)
 
 
 def on(storage: Interrupted) -> Table:

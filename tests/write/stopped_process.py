@@ -40,12 +40,12 @@ class WaitsBefore(FaultyStorage):
         super().__init__(inner, sys.maxsize)
         self._place: re.Pattern[str] | None = re.compile(place)
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if self._place is not None and self._place.fullmatch(path):
             self._place = None
             print(path, flush=True)
             sys.stdin.readline()
-        super()._change(path)
+        super().before_change(path)
 
 
 def main(uri: str, options: str, verb: str, place: str) -> None:

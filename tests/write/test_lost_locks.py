@@ -43,7 +43,7 @@ class DiesDecided(FaultyStorage):
         super().__init__(inner, NO_LIMIT)
         self._is_dead = False
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         name = path.rpartition("/")[2]
         found = [parse_instant(name, layout) for layout in (LAYOUT_1, LAYOUT_2)]
         self._is_dead |= any(each is not None and each.state is State.COMPLETED for each in found)

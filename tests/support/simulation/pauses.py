@@ -140,7 +140,7 @@ class PausingStorage(FaultyStorage):
         self._pass("delete", doomed[0])
         self._inner.delete(doomed)
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         self._pass("change", path)
 
 

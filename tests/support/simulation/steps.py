@@ -86,10 +86,10 @@ class DiesBefore(WatchedPuts):
         if instant and instant.action in self._actions and instant.state is self._state:
             self._is_dead = True
 
-    def _change(self, path: str) -> None:
+    def before_change(self, path: str) -> None:
         if self._is_dead:
             self.die(path)
-        super()._change(path)
+        super().before_change(path)
 
 
 def _insert(world: World, table: Table, step: Step) -> None:
