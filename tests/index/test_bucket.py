@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from drawstring.base.clock import SeededIds
 from drawstring.base.errors import InvalidError
 from drawstring.index.bucket import BucketIndex, bucket_numbers
-from drawstring.index.existing_writes import bucket_of
 from drawstring.index.protocol import Location
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, bucket_of
 
 FIELDS = ("a", "b", "c")
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from drawstring.base.errors import LostRaceError
-from drawstring.index.existing_writes import bucket_of
+from drawstring.model.files import bucket_of
 from drawstring.table import Table
 from tests.support.interleavings import OPTIMISTIC, Act, interleave
 from tests.support.interrupted import Interrupted, on

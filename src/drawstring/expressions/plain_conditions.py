@@ -17,8 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from drawstring.expressions.columns import typed
-from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
-from drawstring.expressions.numbers import Term, compared, is_number
+from drawstring.expressions.numbers import (
+    FLOAT_COMPARISONS,
+    PLAIN_COMPARISONS,
+    Term,
+    compared,
+    in_pairs,
+    is_number,
+)
 
 _COMPARISON: Final = re.compile(
     r"""\s*([A-Za-z_][A-Za-z0-9_]*)\s*(<>|!=|<=|>=|=|<|>)\s*"""

@@ -17,12 +17,13 @@ from sqlglot import expressions as sql
 
 from drawstring.base.errors import InvalidError
 from drawstring.expressions.columns import resolve_column, resolve_join_column, typed
-from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS, in_pairs
 from drawstring.expressions.datetime import as_time, compared_kind, has_value, incomparable_error, is_time
 from drawstring.expressions.evaluation import evaluated
 from drawstring.expressions.numbers import (
     ADD,
+    FLOAT_COMPARISONS,
     MULTIPLY,
+    PLAIN_COMPARISONS,
     SUBTRACT,
     Operation,
     Term,
@@ -30,6 +31,7 @@ from drawstring.expressions.numbers import (
     compared,
     computed,
     divided,
+    in_pairs,
     is_number,
     values_held,
     widest,

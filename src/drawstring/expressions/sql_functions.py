@@ -11,7 +11,6 @@ from sqlglot import expressions as sql
 
 from drawstring.base.errors import DrawstringError, InvalidError
 from drawstring.base.java_compat import linear_pattern
-from drawstring.expressions.comparisons import remainder
 from drawstring.expressions.datetime import (
     AS_DATE,
     TimeForm,
@@ -22,7 +21,7 @@ from drawstring.expressions.datetime import (
     parse_times,
     time_of_number,
 )
-from drawstring.expressions.numbers import DIGITS_MAX, Term, is_number
+from drawstring.expressions.numbers import DIGITS_MAX, Term, is_number, remainder
 
 
 class Translator(Protocol):

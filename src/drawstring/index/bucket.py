@@ -53,9 +53,9 @@ from drawstring.base.java_compat import (
 )
 from drawstring.base.resources import BUCKETS_MAX
 from drawstring.config.keys.index import EXPRESSIONS
-from drawstring.index.existing_writes import ExistingWrites, bucket_of, has_bucket
+from drawstring.index.existing_writes import ExistingWrites
 from drawstring.index.protocol import HashingIndex, Location
-from drawstring.model.files import FileSlice, file_id_of
+from drawstring.model.files import FileSlice, bucket_of, file_id_of, has_bucket
 from drawstring.storage.protocol import Storage, folders_above
 
 NULL, EMPTY = "__null__", "__empty__"

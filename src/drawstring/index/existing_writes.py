@@ -12,7 +12,6 @@ too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -21,7 +20,7 @@ from drawstring.base.errors import InvalidError
 from drawstring.config.table_config import TableConfig
 from drawstring.formats.data_file import base_footer, has_footer
 from drawstring.model.commit import WriteStat
-from drawstring.model.files import is_base_path
+from drawstring.model.files import has_bucket, is_base_path
 from drawstring.storage.protocol import Storage
 from drawstring.timeline.store import TimelineStore
 from drawstring.timeline.timeline import Timeline
@@ -33,8 +32,6 @@ METADATA_ROOT: Final = ".hoodie"
 _WRITES_CHECKED = 10
 _FILES_LOOKED_AT = 4
 _KEYS = ("hoodie_min_record_key", "hoodie_max_record_key")
-_BUCKETS_MAX = 100_000
-_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +83,6 @@ def has_rings(storage: Storage) -> bool:
     present = tuple(f"{folder}/" for folder in storage.list_folders(METADATA_ROOT))
     possible = [folder for folder in FOLDERS if f"{folder}/".startswith(present)]
     return any(storage.list_folders(folder) or storage.list_files(folder) for folder in possible)
-
-
-def bucket_of(file_id: str) -> int | None:
-    """Return the bucket number in a file id; None if it has none."""
-    match = _BUCKET_FILE_ID.match(file_id)
-    return int(match[1]) if match else None
-
-
-def has_bucket(file_id: str) -> bool:
-    """Return whether a file id is that of a bucket."""
-    bucket = bucket_of(file_id)
-    return bucket is not None and bucket < _BUCKETS_MAX
 
 
 def is_bucketed(store: TimelineStore, timeline: Timeline) -> bool:

@@ -26,7 +26,6 @@ from drawstring.base.text_format import log_level_of
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.columnar_view import FileColumns
 from drawstring.filegroups.file_system_view import Listing, storage_listing
-from drawstring.merge.record_version import combined_chunks
 from drawstring.metadata.record_tables import all_files, path_of, records
 from drawstring.metadata.table import (
     ALL_PARTITIONS,
@@ -70,7 +69,7 @@ class NamedFiles:
 
     def __init__(self, files: pa.Table) -> None:
         self._files = files
-        encoded = combined_chunks(files.column(KEY)).dictionary_encode()
+        encoded = files.column(KEY).combine_chunks().dictionary_encode()
         ends = pc.value_counts(encoded.indices).field("counts").to_numpy().cumsum().tolist()
         keys = encoded.dictionary.to_pylist()
         self._ranges = {key: (end, start) for key, end, start in zip(keys, ends, [0, *ends], strict=False)}
@@ -98,8 +97,8 @@ class NamedFiles:
         return FileColumns(
             partitions,
             numbers,
-            combined_chunks(files.column(NAME)),
-            combined_chunks(files.column(SIZE)).to_numpy(),
+            files.column(NAME).combine_chunks(),
+            files.column(SIZE).combine_chunks().to_numpy(),
         )
 
     def _rows(self, key: str) -> pa.Table:

@@ -49,8 +49,7 @@ from drawstring.metadata.partitions.column_stats import (
     add_to_definition,
     listed_columns,
 )
-from drawstring.metadata.partitions.expression_index import PREFIX as EXPRESSION_PREFIX
-from drawstring.metadata.partitions.expression_index import ExpressionIndexMaintainer
+from drawstring.metadata.partitions.expression_index import EXPRESSION_INDEX_PREFIX, ExpressionIndexMaintainer
 from drawstring.metadata.partitions.files import FilesMaintainer, command_files, forgotten_files
 from drawstring.metadata.partitions.maintainer import PartitionMaintainer, TableChange, TableFacts
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
@@ -98,7 +97,7 @@ def maintainer_of(partition: str) -> PartitionMaintainer | None:
             return ColumnStatsMaintainer()
         case "partition_stats":
             return PartitionStatsMaintainer()
-    if partition.startswith(EXPRESSION_PREFIX):
+    if partition.startswith(EXPRESSION_INDEX_PREFIX):
         return ExpressionIndexMaintainer(partition)
     return SecondaryIndexMaintainer(partition) if partition.startswith(PREFIX) else None
 

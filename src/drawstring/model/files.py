@@ -275,3 +275,19 @@ def file_extension(path: str) -> str:
 def join_path(*parts: str) -> str:
     """Join path parts with `/`, leaving out empty ones."""
     return "/".join(part for part in parts if part)
+
+
+_BUCKETS_MAX = 100_000
+_BUCKET_FILE_ID = re.compile(r"(\d{8})-")
+
+
+def bucket_of(file_id: str) -> int | None:
+    """Return the bucket number in a file id; None if it has none."""
+    match = _BUCKET_FILE_ID.match(file_id)
+    return int(match[1]) if match else None
+
+
+def has_bucket(file_id: str) -> bool:
+    """Return whether a file id is that of a bucket."""
+    bucket = bucket_of(file_id)
+    return bucket is not None and bucket < _BUCKETS_MAX

@@ -28,9 +28,8 @@ from drawstring.filegroups.file_slice_reader import read_slice
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.formats.data_file import base_footer, has_footer
 from drawstring.index.bucket import FOLDER, bucket_numbers
-from drawstring.index.existing_writes import bucket_of, has_bucket
 from drawstring.merge.record_version import Array
-from drawstring.model.files import FileSlice
+from drawstring.model.files import FileSlice, bucket_of, has_bucket
 from drawstring.query.partition_pruning import BucketFacts
 from drawstring.schema.fields import KEY_ALONE, RECORD_KEY
 

@@ -65,7 +65,12 @@ from drawstring.metadata.column_ranges import (
     has_ranges,
 )
 from drawstring.metadata.definitions import definitions, reason_not_used
-from drawstring.metadata.partitions.expression_index import ExpressionIndex, defined_indexes, is_indexable
+from drawstring.metadata.partitions.expression_index import (
+    EXPRESSION_INDEX_PREFIX,
+    ExpressionIndex,
+    defined_indexes,
+    is_indexable,
+)
 from drawstring.metadata.partitions.secondary_index import are_indexed
 from drawstring.metadata.record_index_lookup import RecordIndex, candidate_groups
 from drawstring.metadata.record_tables import contents, looked_up
@@ -157,7 +162,8 @@ def expression_conditions(
         CorruptTableError: the definitions of the indexes are damaged.
     """
     storage, config = table
-    for index in [] if sql is None else defined_indexes(storage, metadata):
+    has_indexes = sql is not None and any(name.startswith(EXPRESSION_INDEX_PREFIX) for name in metadata.ready)
+    for index in defined_indexes(storage, metadata) if has_indexes else []:
         derived = derived_column(index, schema, config)
         found = None if isinstance(derived, str) else with_derived_column(str(sql), schema, derived)
         if found is not None:
@@ -442,10 +448,11 @@ class DataSkipping:
         Those of other formats than Parquet are not asked: Hudi keeps no statistics of such files, so
         those of a partition may lack the files that it added.
         """
-        if self.config.base_file_format != _WITH_STATISTICS:
+        is_kept = PARTITION_STATS in self.metadata.ready
+        if not is_kept or self.config.base_file_format != _WITH_STATISTICS:
             return list(partitions)
         columns = [column for column in self._columns if has_partition_ranges(column)]
-        regions = self._regions(PARTITION_STATS, columns)
+        regions = self._regions(columns)
         if regions is None:
             return list(partitions)
         ranges = self._read(PARTITION_STATS, lambda: self._ranges(PARTITION_STATS, regions, partitions))
@@ -469,7 +476,8 @@ class DataSkipping:
     def slices(self, candidates: Sequence[Candidate]) -> Array:
         """Return for each of some file slices whether a row of it may match, by `column_stats`."""
         everything = np.ones(len(candidates), np.bool_)
-        regions = self._regions(COLUMN_STATS, self._columns) if candidates else None
+        is_kept = bool(candidates) and COLUMN_STATS in self.metadata.ready
+        regions = self._regions(self._columns) if is_kept else None
         if regions is None:
             return everything
         files = CandidateColumns.of(candidates)
@@ -503,8 +511,8 @@ class DataSkipping:
         """Whether a row may have values of several versions of it."""
         return not merger_of(self.config).chooses_whole_records or takes_partial_blocks(self.config)
 
-    def _regions(self, index: str, columns: Sequence[pa.Field]) -> ConditionRegions | None:
-        if index not in self.metadata.ready or not columns:
+    def _regions(self, columns: Sequence[pa.Field]) -> ConditionRegions | None:
+        if not columns:
             return None
         return ConditionRegions.of(self.where, self.schema, [column.name for column in columns])
 

@@ -47,10 +47,9 @@ from drawstring.formats.predicate_bounds import (
     values_that_may_match,
 )
 from drawstring.index.bucket import BucketCounts, bucket_numbers, stored_counts
-from drawstring.index.existing_writes import bucket_of
 from drawstring.keygen.key_generator import KeyGenerator
 from drawstring.keygen.partition_path import path_parser
-from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile
+from drawstring.model.files import BaseFile, FileSlice, FileStatus, LogFile, bucket_of
 from drawstring.schema.fields import PARTITION_PATH, RECORD_KEY
 from drawstring.storage.protocol import Storage
 

@@ -30,11 +30,10 @@ from drawstring.filegroups.file_system_view import FileGroupView, Listing, Slice
 from drawstring.filegroups.read_task import InstantRange, ReadTask, nullable
 from drawstring.formats.filter import ConditionSql, KeyRange
 from drawstring.formats.metadata.rollback import decode_savepoint
-from drawstring.index.existing_writes import has_bucket
 from drawstring.merge.record_merger import check_mergeable
 from drawstring.metadata.column_ranges import PARTITION_STATS
 from drawstring.metadata.file_listing import knows_later_writes
-from drawstring.model.files import FileSlice, FileStatus, join_path
+from drawstring.model.files import FileSlice, FileStatus, has_bucket, join_path
 from drawstring.model.instant import Action, Instant, time_of
 from drawstring.model.plans import Savepoint
 from drawstring.model.result import PARTITIONS, SLICES, Narrowing, Step

@@ -48,6 +48,7 @@ from drawstring.metadata.column_ranges import COLUMN_STATS, PARTITION_STATS
 from drawstring.metadata.definitions import definitions, is_partitioned_index, reason_not_used
 from drawstring.metadata.maintenance import BUILD, has_files, maintainers_of, pending_plans
 from drawstring.metadata.partitions.column_stats import statistics_maintainers
+from drawstring.metadata.partitions.expression_index import EXPRESSION_INDEX_PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.partitions.expression_index import (
     FUNCTION,
     IDENTITY,
@@ -57,7 +58,6 @@ from drawstring.metadata.partitions.expression_index import (
     is_indexable,
 )
 from drawstring.metadata.partitions.expression_index import KINDS as EXPRESSION_KINDS
-from drawstring.metadata.partitions.expression_index import PREFIX as EXPRESSION_PREFIX
 from drawstring.metadata.partitions.maintainer import PartitionMaintainer, TableFacts
 from drawstring.metadata.partitions.record_index import RecordIndexMaintainer
 from drawstring.metadata.partitions.secondary_index import PREFIX, SecondaryIndexMaintainer, form_of

@@ -71,10 +71,9 @@ from drawstring.formats.data_file import Selection, key_summary, read_base
 from drawstring.formats.metadata.commit import compacted_groups
 from drawstring.formats.metadata.index_definitions import DEFINITIONS_KEY
 from drawstring.formats.metadata.plans import decode_clustering_plan, is_cancelled_by_writes
-from drawstring.index.existing_writes import bucket_of
 from drawstring.metadata.table import FILES, PARTITIONS_KEY
 from drawstring.model.commit import CommitMetadata, WriteStat
-from drawstring.model.files import FileSlice, FileStatus, LogFile
+from drawstring.model.files import FileSlice, FileStatus, LogFile, bucket_of
 from drawstring.model.instant import FILE_ACTIONS, PLANNED_ACTIONS, Action, Instant, State
 from drawstring.model.plans import ClusteringPlan, is_resizing, nodes_of
 from drawstring.schema.avro import avro_to_arrow

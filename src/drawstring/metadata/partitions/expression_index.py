@@ -363,7 +363,7 @@ FUNCTIONS: Final[dict[str, IndexFunction]] = {
 
 Number = TypeVar("Number", int, float)
 
-PREFIX: Final = "expr_index_"
+EXPRESSION_INDEX_PREFIX: Final = "expr_index_"
 FUNCTION: Final = "expr"
 """Setting that names the function."""
 
@@ -796,7 +796,7 @@ def defined_indexes(storage: Storage, metadata: MetadataTable) -> list[Expressio
     Raises:
         CorruptTableError: the definitions are damaged.
     """
-    names = [name for name in metadata.ready if name.startswith(PREFIX)]
+    names = [name for name in metadata.ready if name.startswith(EXPRESSION_INDEX_PREFIX)]
     known = definitions(storage) if names else {}
     found = (ExpressionIndex.of(known.get(name, {})) for name in names)
     return [each for each in found if each is not None]

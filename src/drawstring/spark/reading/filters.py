@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from drawstring.expressions.comparisons import FLOAT_COMPARISONS, PLAIN_COMPARISONS
+from drawstring.expressions.numbers import FLOAT_COMPARISONS, PLAIN_COMPARISONS
 
 _T = TypeVar("_T")
 Facts: TypeAlias = Mapping[str, Any]
