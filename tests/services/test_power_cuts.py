@@ -14,11 +14,12 @@ from drawstring.storage.local import LocalStorage
 from drawstring.timeline.archive.lsm import LsmTimeline, LsmTimelineWriter
 from tests.support.combinations import others_long
 from tests.support.faults import stride
+from tests.support.faulty_storage import FaultyStorage
 from tests.support.simulation.life import CHOSEN, KINDS
 from tests.support.simulation.power_cut_lives import CUT_LIFE, QUICK, Effort, Lost, live_through_cuts
 from tests.support.simulation.power_cuts import CUTS, FOLDER, Call, Cut, Disk, Recorder, random_cuts
 from tests.support.simulation.steps import STEPS
-from tests.support.simulation.world import Kind, Step
+from tests.support.simulation.world import Kind, Step, World
 
 SHORT = (
     Step("insert", (0, 1, 2, 3, 4, 5)),
@@ -182,3 +183,27 @@ def test_the_model_brings_back_what_was_deleted_until_that_is_flushed(tmp_path: 
     assert set(_left(recorder, Cut("new names alone", 1, 0))) == {"one", "two", "three"}
     storage.sync([""])
     assert set(_left(recorder, CUTS[1])) == {"two", "three"}
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_commit_is_flushed_before_the_metadata_table_is_compacted(version: int, tmp_path: Path) -> None:
+    """Otherwise a power cut could take the commit back, and the new base file would list its files."""
+    root = tmp_path / "table"
+    files = Recorder(str(root))
+    storage = FaultyStorage(LocalStorage(root, files=files), 1 << 60)
+    kind = next(each for each in KINDS if str(each) == f"v{version}-cow-simple")
+    world = World.create(kind, storage.spec.uri)
+    table = world.table(storage)
+    for key in range(4):
+        world.write(table, "upsert", (key,), **{"hoodie.metadata.compact.max.delta.commits": "2"})
+    timeline = f"{root}/{table.config.timeline_folder}"
+    completed, flushed, compactions = -1, -1, 0
+    for at, event in enumerate(files.events):
+        names = [path.rpartition("/")[2] for path, number in event.names if number is not None]
+        if event.folder == timeline:
+            flushed = at if event.call is Call.FLUSH_FOLDER else flushed
+            completed = at if any(name.endswith(".commit") for name in names) else completed
+        elif any(name.endswith(".compaction.requested") for name in names):
+            compactions += 1
+            assert completed < flushed
+    assert compactions

@@ -465,6 +465,8 @@ class MetadataMaintainer:
                 return
             timeline = TimelineStore(self.storage, config, self.clock).load()
             table = open_metadata_table(self.storage, config, timeline, self.clock)
+            # A power cut must not take back a commit whose files the new base file already lists.
+            self.storage.sync([config.timeline_folder])
             with about_metadata(self._own):
                 if run(writer, table, timeline) is None:
                     warn_of_waiting(table, timeline, self.compaction.waiting)

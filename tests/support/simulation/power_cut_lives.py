@@ -96,12 +96,12 @@ def live_through_cuts(
         _take(world, step)
         if number < effort.first:
             _replay(disk, files.events[begun:])
-            continue
-        for kept in _cuts(disk, files.events[begun:], effort, number):
-            disk.write(kept.there, folder / "copy")
-            where = f"{kind}, step {number}: {step}, {kept.how}"
-            _check(_Cut(before, world, step, kept.is_over, where), folder / "copy")
-            tried += 1
+        else:
+            for kept in _cuts(disk, files.events[begun:], effort, number):
+                disk.write(kept.there, folder / "copy")
+                where = f"{kind}, step {number}: {step}, {kept.how}"
+                _check(_Cut(before, world, step, kept.is_over, where), folder / "copy")
+                tried += 1
         if number % WRITTEN_BACK == WRITTEN_BACK - 1:
             disk.write_back()
     return tried
