@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import struct
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -50,16 +52,39 @@ def about_file(path: str | None, kind: str = "Parquet") -> Iterator[None]:
         if type(error) is not pa.ArrowException:
             raise
         raise _damaged(error, path, kind) from error  # an exception of a library inside Arrow
+    except NotImplementedError as error:
+        message = f"The {kind} file cannot be read ({_one_line(error)}). Use another engine."
+        raise UnsupportedError(message, path=path) from error
+    except (
+        ValueError,
+        LookupError,
+        EOFError,
+        ArithmeticError,
+        RuntimeError,
+        struct.error,
+        zlib.error,
+    ) as error:
+        if kind == "Parquet":
+            raise  # a defect of drawstring: Arrow reports damage by its own errors
+        raise _damaged(error, path, kind) from error
     except OSError as error:
-        # Arrow reports damaged pages as OSError as well, but those carry no error number.
-        if error.errno is None:
-            raise _damaged(error, path, kind) from error
-        if isinstance(error, PermissionError):
-            raise disk_error(error, TABLE_DISK, path) or error from error
-        if error.errno != errno.EIO and disk_error(error, ""):
-            raise  # concerns the file that is written from this one; its writer reports it
-        message = f"The {kind} file cannot be read now ({_one_line(error)}). Try again."
-        raise UnavailableError(message, path=path) from error
+        found = _system_error(error, path, kind)
+        if found is error:
+            raise
+        raise found from error
+
+
+def _system_error(error: OSError, path: str | None, kind: str) -> Exception:
+    """Return the error to raise for one of the file system, which may be the same."""
+    # Arrow reports damaged pages as OSError as well, but those carry no error number.
+    if error.errno is None:
+        return _damaged(error, path, kind)
+    if isinstance(error, PermissionError):
+        return disk_error(error, TABLE_DISK, path) or error
+    if error.errno != errno.EIO and disk_error(error, ""):
+        return error  # concerns the file that is written from this one; its writer reports it
+    message = f"The {kind} file cannot be read now ({_one_line(error)}). Try again."
+    return UnavailableError(message, path=path)
 
 
 def _damaged(error: Exception, path: str | None, kind: str) -> CorruptTableError:
