@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -97,6 +97,10 @@ else:
     )
 
 
+_GROUPS: Final = ("services", "indexes", "savepoints", "inspect", "holds", "columns", "versions")
+"""The attributes of a table that group its other calls."""
+
+
 class Table:
     """An open Hudi table.
 
@@ -140,6 +144,15 @@ class Table:
     def __str__(self) -> str:
         with self._errors():
             return table_summary(self._context).text()
+
+    if not TYPE_CHECKING:  # type checkers refuse unknown names already
+
+        def __getattr__(self, name: str) -> Any:
+            found = (
+                [] if name.startswith("_") else [each for each in _GROUPS if name in dir(getattr(self, each))]
+            )
+            hint = f" Call table.{found[0]}.{name} instead." if found else ""
+            raise AttributeError(f"A table has no attribute {name!r}.{hint}", name=name, obj=self)
 
     def _repr_html_(self) -> str:
         with self._errors():
@@ -439,9 +452,9 @@ class Table:
     def delete(self, data: Any = None, *, where: Condition = None, options: Options = None) -> CommitResult:
         """Delete rows: those that have the keys of `data`, or those that fulfil a condition.
 
-        A delete has no ordering value. If a row arrives late in a MERGE_ON_READ table, ordered before the
-        record that was deleted, that record is visible again, in Hudi too, unless `compact` ran in between.
-        Where late rows are to be expected, upsert the records with `_hoodie_is_deleted` set instead.
+        A delete has no ordering value. The next row of the key is an insert, also with a lower ordering
+        value than before. In a MERGE_ON_READ table Apache Hudi 1.2.0 then shows the deleted record again.
+        If rows may arrive late, upsert the records with `_hoodie_is_deleted` set instead.
 
         Args:
             data: rows with the key and partition columns at least: a pyarrow Table, RecordBatch or

@@ -165,6 +165,11 @@ CALLS: dict[str, tuple[Callable[[Table], Any], str]] = {
         r"wait",
     ),
     "rows that are none": (lambda table: table.upsert([("a", 1)]), r"Rows cannot be read from list"),
+    "a condition in the place of rows": (
+        lambda table: table.delete("city = 'lima'"),
+        r"Pass a condition as where=",
+    ),
+    "a list of dicts": (lambda table: table.upsert([{"id": "a"}]), r"from_pylist"),
     "a misspelt option": (
         lambda table: table.upsert(rides(*OLD), options={"hoodie.index.typ": "BUCKET"}),
         r"There is no option 'hoodie.index.typ'.*Did you mean 'hoodie.index.type'",

@@ -89,6 +89,8 @@ def _reader(data: Any) -> pa.RecordBatchReader:
             return pa.RecordBatchReader.from_batches(batch.schema, [batch])
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise _unreadable(data, error) from error
+    if isinstance(data, list) and data and isinstance(data[0], dict):
+        raise InvalidError("Rows cannot be read from a list of dicts. Give pyarrow.Table.from_pylist(rows).")
     raise InvalidError(
         f"Rows cannot be read from {type(data).__name__}. Give a pyarrow Table or RecordBatchReader,"
         " a pandas or polars DataFrame, or another object with the Arrow C stream interface."

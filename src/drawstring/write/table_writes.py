@@ -40,8 +40,10 @@ def check_delete(data: Any, where: Where) -> None:
     """Check that a delete has either rows or a condition.
 
     Raises:
-        InvalidError: neither rows nor a condition was given, or both.
+        InvalidError: neither rows nor a condition was given, or both, or a condition in the place of rows.
     """
+    if isinstance(data, str):
+        raise InvalidError(f"Rows cannot be read from a text. Pass a condition as where={data!r}.")
     if (data is None) == (where is None):
         raise InvalidError("The delete needs either rows or a condition (where=). Give one of them.")
 
