@@ -11,8 +11,8 @@ before a key's last commit-time delete. Give that delete the lowest ordering val
 the greatest value. A null ordering value is lower than any other.
 
 This holds among versions that are merged together. Log records are merged first and their winner then with
-the base record, as in Hudi. So a row after a commit-time delete replaces the delete, and may lose against a
-base record with a greater ordering value, which then becomes visible again.
+the base record, as in Hudi. A merged log record keeps whether it came after a commit-time delete. Such a
+record wins over the base record, whatever its ordering value.
 
 Ordering fields may be inside a column (`event.seq`): `ordering_columns` returns the columns to read,
 `ordering_of` and `stored_ordering` take the values out of them. A delete is a row with nulls when it is

@@ -174,7 +174,7 @@ class ReaderNeeds:
     over: tuple[HoldFile, ...] = ()
     has_scan: bool = False
 
-    def reachesslices_before(self, other: ReaderNeeds) -> bool:
+    def needs_earlier_than(self, other: ReaderNeeds) -> bool:
         """Return whether readers need an earlier write than in another result."""
         return self.first is not None and (other.first is None or self.first < other.first)
 
@@ -797,7 +797,7 @@ def _carry_out(
     store = locked.store
     content = _encoded_plan(locked.context, plan)
     requested = store.request(Action.CLEAN, store.new_time(planner.timeline), content)
-    if planner.needed().reachesslices_before(needed):
+    if planner.needed().needs_earlier_than(needed):
         _log.info("Dropping the clean %s: a reader needs files that it would delete.", requested.requested)
         store.remove_pending(requested)
         return None

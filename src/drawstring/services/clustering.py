@@ -133,12 +133,14 @@ def _check_index(locked: LockedTable, timeline: Timeline, options: WriteOptions)
         return
     if kind is None:
         refuse_undeclared_bucket_index(
-            locked.store, timeline, "Such a table cannot be clustered. Compact it instead"
+            locked.store,
+            timeline,
+            "Such a table cannot be clustered. Change the number of buckets with rescale_buckets instead",
         )
     elif kind == "BUCKET" and (locked.config.index_type or is_bucketed(locked.store, timeline)):
         raise UnsupportedError(
             "A table with a simple bucket index cannot be clustered, since the key determines the file group"
-            " of a record. Compact it instead.",
+            " of a record. Change the number of buckets with rescale_buckets instead.",
             table=table,
         )
     elif kind == "BUCKET":
