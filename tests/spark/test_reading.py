@@ -159,6 +159,22 @@ def test_partitions_that_cannot_match_are_not_read(spark: SparkSession, tmp_path
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("logged", ["a", "b"])
+def test_a_join_prunes_files_beside_slices_with_logs(
+    spark: SparkSession, tmp_path: Path, logged: str
+) -> None:
+    table = created(tmp_path / "t", rides(), table_type="MERGE_ON_READ")
+    table.insert(rides(*range(8), cities=("a", "b", "c", "d")))
+    table.upsert(rides("abcd".index(logged), ts=5, cities=(logged,)))
+    df = drawstring.spark.read(spark, str(tmp_path / "t"))
+    selected = spark.range(4).where("id % 2 = 1").selectExpr("substr('abcd', cast(id as int) + 1, 1) as name")
+    joined = df.join(F.broadcast(selected), df.city == F.col("name")).select(df.id)
+    assert sorted(row.id for row in joined.collect()) == [1, 3, 5, 7]
+    assert rows_by(joined, "MapInArrow")
+    assert rows_by(joined, "dynamicpruning")
+
+
+@pytest.mark.spark
 def test_no_job_lists_many_files_again(spark: SparkSession, tmp_path: Path) -> None:
     table = created(tmp_path / "t", rides())
     cities = tuple(f"c{number}" for number in range(40))

@@ -12,12 +12,18 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat$;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable$;
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType$;
 import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet$;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FileStatusCache;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -25,6 +31,7 @@ import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionPath;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.types.StructType;
 import scala.None$;
@@ -45,7 +52,75 @@ public class FileSkipping extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
-        return ((LogicalPlan) plan).transformDown(new Narrowing());
+        return ((LogicalPlan) plan).transformDown(new Unpruned()).transformDown(new Narrowing());
+    }
+
+    /**
+     * Removes dynamic pruning from filters whose relation is not partitioned by the column.
+     *
+     * Spark pushes it into all relations of a union if one of them can use it, and the workers lack its values.
+     */
+    static class Unpruned extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return node instanceof Filter && without((Filter) node) != null;
+        }
+
+        public Object applyOrElse(Object node, scala.Function1 otherwise) {
+            LogicalPlan left = node instanceof Filter ? without((Filter) node) : null;
+            return left == null ? otherwise.apply(node) : left;
+        }
+    }
+
+    /** Returns a filter without dynamic pruning that cannot be used; null if there is none. */
+    static LogicalPlan without(Filter filter) {
+        ArrayList kept = new ArrayList();
+        boolean isLess = split(filter.condition(), filter.child(), kept);
+        if (!isLess) {
+            return null;
+        }
+        Expression condition = null;
+        for (int n = 0; n < kept.size(); n++) {
+            Expression next = (Expression) kept.get(n);
+            condition = condition == null ? next : new And(condition, next);
+        }
+        return condition == null ? filter.child() : new Filter(condition, filter.child());
+    }
+
+    /** Adds the parts of a conjunction that stay, and returns whether others do not. */
+    static boolean split(Expression condition, LogicalPlan child, ArrayList kept) {
+        if (condition instanceof And) {
+            boolean isLess = split((Expression) condition.children().apply(0), child, kept);
+            return split((Expression) condition.children().apply(1), child, kept) || isLess;
+        }
+        if (condition instanceof DynamicPruningSubquery
+                && isUseless((DynamicPruningSubquery) condition, child)) {
+            return true;
+        }
+        kept.add(condition);
+        return false;
+    }
+
+    static boolean isUseless(DynamicPruningSubquery pruning, LogicalPlan child) {
+        if (child instanceof Project || child instanceof Filter) {
+            return isUseless(pruning, (LogicalPlan) child.children().apply(0));
+        }
+        if (child instanceof DataSourceV2ScanRelation) {
+            return !(((DataSourceV2ScanRelation) child).scan() instanceof SupportsRuntimeV2Filtering);
+        }
+        Object files = child instanceof LogicalRelation ? ((LogicalRelation) child).relation() : null;
+        if (!(files instanceof HadoopFsRelation)
+                || !(((HadoopFsRelation) files).location() instanceof DrawstringFileIndex)) {
+            return false;
+        }
+        StructType columns = ((HadoopFsRelation) files).partitionSchema();
+        AttributeSet partitioned = AttributeSet$.MODULE$.empty();
+        for (int n = 0; n < child.output().length(); n++) {
+            Attribute column = (Attribute) child.output().apply(n);
+            if (columns.getFieldIndex(column.name()).isDefined()) {
+                partitioned = partitioned.$plus$plus(column.references());
+            }
+        }
+        return !pruning.pruningKey().references().subsetOf(partitioned);
     }
 
     static class DrawstringFileIndex extends InMemoryFileIndex {
