@@ -73,6 +73,12 @@ def test_fractions_rule_out_partitions_of_whole_numbers(where: str, months: list
     assert read(["6", "7", "12"], config("month"), where) == months
 
 
+def test_the_default_partition_of_numbers_has_null_only() -> None:
+    paths = ["7", "__HIVE_DEFAULT_PARTITION__"]
+    assert read(paths, config("month"), "month = 7") == ["7"]
+    assert read(paths, config("month"), "month is null") == ["__HIVE_DEFAULT_PARTITION__"]
+
+
 def test_the_default_partition_is_always_read_when_it_may_match() -> None:
     """Its rows are null or empty; the files know which."""
     assert read(["a", "__HIVE_DEFAULT_PARTITION__"], config("city"), "city = 'b'") == [

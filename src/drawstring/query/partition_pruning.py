@@ -138,13 +138,16 @@ def _values_of(config: TableConfig, schema: pa.Schema) -> Callable[[str], dict[s
     if not config.partition_fields:
         return lambda path: {}
     merge_columns = {*config.record_key_fields, *columns_of(config.ordering_fields)}
-    keeps_null, parsed = config.drop_partition_columns, path_parser(config, schema)
+    parsed = path_parser(config, schema)
+    # The default partition of a text column has rows with null and rows with an empty text.
+    has_one_null = {each.name for each in schema if pt.is_primitive(each.type) or pt.is_decimal(each.type)}
+    keeps_null = config.drop_partition_columns
 
     def values(path: str) -> dict[str, Any]:
         return {
             name: value
             for name, value in parsed(path).items()
-            if name not in merge_columns and (value is not None or keeps_null)
+            if name not in merge_columns and (value is not None or keeps_null or name in has_one_null)
         }
 
     return values

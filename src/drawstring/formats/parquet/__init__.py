@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from drawstring.formats.parquet.reader import (
     ParquetQuery,
+    null_columns,
     parquet_footer,
     parquet_schema,
     read_open_parquet,
@@ -33,6 +34,7 @@ __all__ = [
     "RowGroups",
     "SharedEncodings",
     "encode_parquet_block",
+    "null_columns",
     "parquet_footer",
     "parquet_schema",
     "physical_schema",

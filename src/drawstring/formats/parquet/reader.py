@@ -852,6 +852,36 @@ def parquet_schema(storage: Storage, path: str) -> pa.Schema:
         return columns_of(open_file(file))
 
 
+def null_columns(storage: Storage, path: str, names: Iterable[str]) -> list[str]:
+    """Return the columns of single values that are null in all rows of a file, as its footer says.
+
+    Columns that the file lacks are among them.
+
+    Args:
+        storage: storage of the table.
+        path: path of the file, relative to the table's root.
+        names: names of columns.
+
+    Raises:
+        CorruptTableError: the file is missing or damaged.
+    """
+    with about_file(path), storage.open(path) as file:
+        metadata = pq.read_metadata(file)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    valid = {name for group in groups for name in _columns_with_values(group)}
+    return [name for name in names if name not in valid]
+
+
+def _columns_with_values(group: pq.RowGroupMetaData) -> Iterator[str]:
+    """Yield the columns, and those with fields below them, that may have other values than null."""
+    for at in range(group.num_columns):
+        chunk = group.column(at)
+        stored = chunk.statistics
+        if stored is None or not stored.has_null_count or stored.null_count < group.num_rows:
+            yield chunk.path_in_schema.partition(".")[0]
+            yield chunk.path_in_schema
+
+
 def parquet_footer(storage: Storage, path: str) -> dict[str, str]:
     """Return the key-value entries of a file's footer.
 

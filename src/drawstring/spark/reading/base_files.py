@@ -102,6 +102,11 @@ _SEPARATOR: Final = "\0"
 """Separates strings that are passed to Java as one; no path contains it."""
 
 
+def _marked(text: str | None) -> str:
+    """Return a partition value as Java expects it, which tells null from an empty text."""
+    return "" if text is None else f"={text}"
+
+
 @dataclass(frozen=True, slots=True)
 class SparkFile:
     """A Parquet file.
@@ -109,12 +114,13 @@ class SparkFile:
     Attributes:
         path: path by which Spark opens the file.
         status: status from the listing.
-        values: partition values as strings; the same columns in all files, and the same values in a folder.
+        values: partition values as strings, None for null; the same columns in all files, and the same values
+            in a folder.
     """
 
     path: str
     status: FileStatus
-    values: Mapping[str, str]
+    values: Mapping[str, str | None]
 
 
 def can_list(spark: SparkSession) -> bool:
@@ -201,7 +207,9 @@ class _Index:
         if not files[0].values:
             return getattr(self._jvm, "scala.collection.immutable.Nil$").__getattr__("MODULE$")
         conf = self._spark._jsparkSession.sessionState().conf()
-        texts = (text for index in indices for text in (str(index), *files[index].values.values()))
+        texts = (
+            text for index in indices for text in (str(index), *map(_marked, files[index].values.values()))
+        )
         zone = self._some(conf.sessionLocalTimeZone())
         return self._helper.folders(
             paths, _SEPARATOR.join(texts), partition_columns, zone, conf.ansiEnabled()

@@ -4,15 +4,22 @@
                                                          ├─ union
     all other slices ──> read_slice in Python workers ───┘
 
+Spark's own reader takes the values of partition columns from the paths, and prunes by them, also in joins.
+A path may lack the value of a column: the default partition of a text column has rows with null and rows
+with an empty text. Such files are a relation of their own in the union, unless their footers say that all
+rows are null.
+
 `scan_of` returns the scan for read options, `dataframe` its rows. `with_columns` returns the columns that a
 user gives to a read with `schema`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,12 +38,12 @@ from drawstring.filegroups.cdc_reader import CHANGE_SCHEMA
 from drawstring.filegroups.read_task import ReadTask
 from drawstring.formats.data_file import is_parquet
 from drawstring.formats.filter import where_columns
-from drawstring.formats.parquet import parquet_schema
+from drawstring.formats.parquet import null_columns, parquet_schema
 from drawstring.model.files import BaseFile
 from drawstring.query.policies import NEWEST
 from drawstring.query.replanning import Skips, Task
 from drawstring.query.scan import Scan
-from drawstring.schema.fields import COMMIT_TIME, PARTITION_PATH
+from drawstring.schema.fields import COMMIT_TIME
 from drawstring.schema.timestamp_units import has_millis, table_units
 from drawstring.spark.reading.base_files import SparkFile, can_list, parquet_files
 from drawstring.spark.reading.relation import Slices, relation
@@ -47,13 +54,13 @@ from drawstring.storage import open_spec
 from drawstring.storage.protocol import Storage
 from drawstring.table import Table
 
-FOLDERS_IN_A_LITERAL_MAX: Final = 100
-"""Maximum number of partitions whose values are literals in the query; more are joined."""
-
 _FOOTER_THREADS: Final = 16
 
 _FOOTERS_MAX: Final = 1_000
 """Files of a table with milliseconds up to which Spark reads files: the footer of each is read before."""
+
+_NULL_FILES_MAX: Final = 100
+"""Files up to which footers are asked whether partition columns are null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +91,84 @@ def dataframe(spark: SparkSession, tasks: Sequence[Task], reading: SliceReading)
         return _read_in_python(spark, tasks, columns, None)
     paths = _native_paths(spark, slices, reading)
     in_python = [task for task, path in zip(slices, paths, strict=True) if path is None]
-    parts = []
-    if len(in_python) < len(slices):
-        native = [task for task, path in zip(slices, paths, strict=True) if path is not None]
-        parts.append(_read_natively(spark, native, [path for path in paths if path], reading))
+    native = [NativeFile(task, path) for task, path in zip(slices, paths, strict=True) if path is not None]
+    parts = [_read_natively(spark, files, reading) for files in _by_known_columns(_with_values(native))]
     if in_python or not tasks:
         parts.append(_read_in_python(spark, in_python, columns, reading.skips))
-    return parts[0] if len(parts) == 1 else parts[0].union(parts[1])
+    return reduce(DataFrame.union, parts)
 
 
-def _read_natively(
-    spark: SparkSession, tasks: Sequence[ReadTask], paths: Sequence[str], reading: SliceReading
-) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class NativeFile:
+    """A base file that Spark's own reader reads.
+
+    Attributes:
+        task: the task that it is the only file of.
+        path: path by which Spark opens it.
+        values: values of the partition columns of all its rows; columns whose value is not known are absent.
+    """
+
+    task: ReadTask
+    path: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _with_values(files: Sequence[NativeFile]) -> list[NativeFile]:
+    """Return files with the values of the partition columns, and null for those that are null in all rows.
+
+    A column has to have a value in one of the paths, or be null in all of them. Few footers are asked.
+    """
+    given = [file.task.partition_values for file in files]
+    of_some = {name for values in given for name, value in values.items() if value is not None}
+    names = [
+        name
+        for name in {name: None for values in given for name in values}
+        if name in of_some or all(name in values for values in given)
+    ]
+    known = [
+        replace(file, values={name: values[name] for name in names if name in values})
+        for file, values in zip(files, given, strict=True)
+    ]
+    lacking = [number for number, file in enumerate(known) if len(file.values) < len(names)]
+    if not lacking or len(lacking) > _NULL_FILES_MAX:
+        return known
+    with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
+        asked = pool.map(lambda number: _with_footer(known[number], names), lacking)
+        for number, file in zip(lacking, asked, strict=True):
+            known[number] = file
+    return known
+
+
+def _with_footer(file: NativeFile, names: Sequence[str]) -> NativeFile:
+    storage = open_spec(file.task.storage)
+    unknown = [name for name in names if name not in file.values]
+    nulls = null_columns(storage, _base(file.task).status.path, unknown)
+    return replace(file, values={**file.values, **dict.fromkeys(nulls)})
+
+
+def _by_known_columns(files: Sequence[NativeFile]) -> list[list[NativeFile]]:
+    """Return files in groups whose partition columns with known values are the same, the largest first."""
+    groups = defaultdict(list)
+    for file in files:
+        groups[frozenset(file.values)].append(file)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def _read_natively(spark: SparkSession, native: Sequence[NativeFile], reading: SliceReading) -> DataFrame:
     """Read files with Spark's own reader; all tasks of the query share columns and filters."""
-    task = tasks[0]
-    in_all_paths = _in_all_paths(tasks)
+    task, names = native[0].task, native[0].values
     files = [
         SparkFile(
-            path,
-            _base(native).status,
-            {name: _text(native.partition_values[name]) for name in in_all_paths},
+            file.path,
+            _base(file.task).status,
+            {name: _nullable_text(file.values[name]) for name in names},
         )
-        for native, path in zip(tasks, paths, strict=True)
+        for file in native
     ]
     if task.timeline_digest is not None:
         watch(open_spec(task.storage).full_uri(""), Watched(task.storage, task.timeline_digest))
+    tasks = [file.task for file in native]
     df = parquet_files(spark, files, _slices(tasks, spark_schema(task.schema), reading.skips))
-    needed = [name for name in _needed(task, reading) if name not in in_all_paths]
-    df = with_folder_values(df, tasks, needed)
     if task.commit_times is not None:
         df = df.where(df[COMMIT_TIME].isin(*task.commit_times))
     if reading.where is not None:
@@ -119,15 +176,6 @@ def _read_natively(
     if reading.schema.names == task.schema.names:
         return df
     return df.select([df[f"`{name}`"] for name in reading.schema.names])
-
-
-def _in_all_paths(tasks: Sequence[ReadTask]) -> list[str]:
-    """Return the partition columns whose values all partition paths contain."""
-    return [
-        name
-        for name in tasks[0].partition_values
-        if all(task.partition_values.get(name) is not None for task in tasks)
-    ]
 
 
 def _may_meet_nan(task: ReadTask) -> bool:
@@ -145,49 +193,6 @@ def _may_meet_nan(task: ReadTask) -> bool:
 def _unpushed(where: str) -> Column:
     """Return a condition that Spark applies to rows and does not push down to files."""
     return F.coalesce(F.expr(where), F.lit(False))
-
-
-def with_folder_values(df: DataFrame, tasks: Sequence[ReadTask], needed: Sequence[str]) -> DataFrame:
-    """Replace partition columns by the values of the partition paths, as every query does.
-
-    Under a global index the file may hold an older value of a partition column. The meta column of a record
-    has its partition path, which determines the value.
-
-    Args:
-        df: rows of base files.
-        tasks: tasks of the query, with partition paths and their values.
-        needed: columns that the query needs.
-    """
-    values = {task.file_slice.partition: task.partition_values for task in tasks}
-    names = [name for name in needed if any(row.get(name) is not None for row in values.values())]
-    if not names:
-        return df
-    if len(values) > FOLDERS_IN_A_LITERAL_MAX:
-        return _joined_folder_values(df, values, names)
-    for name in names:
-        pairs = [
-            F.lit(text) for path, row in values.items() for text in (path, _nullable_text(row.get(name)))
-        ]
-        value = F.element_at(F.create_map(*pairs), F.col(PARTITION_PATH)).cast(df.schema[name].dataType)
-        df = df.withColumn(name, F.coalesce(value, F.col(f"`{name}`")))
-    return df
-
-
-def _joined_folder_values(
-    df: DataFrame, values: Mapping[str, Mapping[str, Any]], names: Sequence[str]
-) -> DataFrame:
-    columns = ", ".join(f"`folder {name}` string" for name in names)
-    rows = [(path, *(_nullable_text(row.get(name)) for name in names)) for path, row in values.items()]
-    folders = df.sparkSession.createDataFrame(rows, f"`{PARTITION_PATH}` string, {columns}")
-    joined = df.join(F.broadcast(folders), PARTITION_PATH, "left")
-    for name in names:
-        value = F.col(f"`folder {name}`").cast(df.schema[name].dataType)
-        joined = joined.withColumn(name, F.coalesce(value, F.col(f"`{name}`")))
-    return joined
-
-
-def _needed(task: ReadTask, reading: SliceReading) -> list[str]:
-    return list(reading.schema.names if reading.where is None else task.schema.names)
 
 
 def _nullable_text(value: Any) -> str | None:

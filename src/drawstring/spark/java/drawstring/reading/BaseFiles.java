@@ -33,7 +33,7 @@ public class BaseFiles {
         return PythonUtils.toSeq(paths);
     }
 
-    /** Returns folders with partition values; `rows` has the index of a file in each, and the values. */
+    /** Returns folders with partition values; `rows` has the index of a file in each, and `=` before values. */
     public Seq folders(Seq paths, String rows, StructType columns, Option zone, boolean ansi) {
         ArrayList folders = new ArrayList();
         StructField[] fields = columns.fields();
@@ -41,8 +41,11 @@ public class BaseFiles {
         for (int at = 0; at < texts.length; at += fields.length + 1) {
             Object[] values = new Object[fields.length];
             for (int n = 0; n < fields.length; n++) {
-                Expression text = Literal$.MODULE$.apply(texts[at + 1 + n]);
-                values[n] = Cast$.MODULE$.apply(text, fields[n].dataType(), zone, ansi).eval(null);
+                String value = texts[at + 1 + n];
+                if (!value.isEmpty()) {
+                    Expression text = Literal$.MODULE$.apply(value.substring(1));
+                    values[n] = Cast$.MODULE$.apply(text, fields[n].dataType(), zone, ansi).eval(null);
+                }
             }
             Path file = (Path) paths.apply(Integer.parseInt(texts[at]));
             folders.add(new PartitionPath(new GenericInternalRow(values), file.getParent()));
