@@ -173,3 +173,20 @@ def test_a_row_that_a_global_index_keeps_in_the_null_partition_has_null(
     assert run(df.where("day = 3").select("id"))[0] == [(3,)]
     scan = table.scan(["id", "day"], where="ts = 2")
     assert scan.to_arrow().to_pydict() == {"id": [6], "day": [None]}
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("version", [6, 9])
+@of_paths
+def test_files_without_partition_columns_are_read_by_spark_itself(
+    session: SparkSession, tmp_path: Path, table_type: str, version: int, properties: dict[str, str]
+) -> None:
+    dropped = {**properties, "hoodie.datasource.write.drop.partition.columns": "true"}
+    made(tmp_path / "t", visits("string", None), table_type=table_type, version=version, properties=dropped)
+    df = drawstring.spark.read(session, str(tmp_path / "t")).select("id", "day")
+    rows, files, plan = run(df)
+    assert (rows, files) == ([*enumerate(DAYS["string"][1]), (6, None)], 7)
+    assert "MapInArrow" not in plan
+    assert run(df.where("day = 'd3'"))[:2] == ([(3, "d3")], 1)
+    assert run(df.where("day is null"))[:2] == ([(6, None)], 1)
+    assert run(joined(session, df, "string"))[:2] == ([(1,), (4,)], 2)

@@ -239,16 +239,10 @@ def _native_paths(spark: SparkSession, tasks: Sequence[ReadTask], reading: Slice
 
 
 def _is_plain(task: ReadTask) -> bool:
-    """Return whether a file slice is a single Parquet file that contains all values of its rows."""
+    """Return whether a slice is a single Parquet file with all values of its rows that its path has not."""
     base, logs = task.file_slice.base, task.file_slice.logs
     is_plain_file = base is not None and base.source is None and is_parquet(base.status.path)
-    return (
-        is_plain_file
-        and not logs
-        and task.base_renames is None
-        and task.config.populate_meta_fields
-        and not task.config.drop_partition_columns
-    )
+    return is_plain_file and not logs and task.base_renames is None and task.config.populate_meta_fields
 
 
 def _is_whole_condition(task: ReadTask, reading: SliceReading) -> bool:
