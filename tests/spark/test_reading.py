@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +23,12 @@ from tests.support.tables import create
 NAMES = ["a b", "ä", "x=y", "p%20q", "[z]", "c:d", "{e}", "f*", "g?", "h'i", 'j"k', "l#m", "n&o"]
 
 
+def plan_of(df: DataFrame) -> Any:
+    return df._jdf.queryExecution().executedPlan()
+
+
 def rows_by(df: DataFrame, reader: str) -> bool:
-    plan = df._jdf.queryExecution().executedPlan().toString()
-    return reader in plan
+    return reader in plan_of(df).toString()
 
 
 def rides(*numbers: int, ts: int = 1, cities: tuple[str, ...] = ("amsterdam", "berlin")) -> pa.Table:
@@ -138,8 +142,7 @@ def test_folders_with_odd_names_are_read(spark: SparkSession, tmp_path: Path, en
 def files_read(df: DataFrame) -> int:
     """Return how many files Spark's own reader opened for an action on rows."""
     df.collect()
-    plan = df._jdf.queryExecution().executedPlan()
-    leaves = plan.collectLeaves()
+    leaves = plan_of(df).collectLeaves()
     return sum(int(leaves.apply(n).metrics().apply("numFiles").value()) for n in range(leaves.length()))
 
 
