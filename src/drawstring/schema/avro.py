@@ -383,10 +383,10 @@ def _text(path: Path, comment: bytes) -> str:
 def commented(schema: pa.Schema, comments: Comments) -> pa.Schema:
     """Return Arrow columns with comments; `comments_in` of the result returns them."""
 
-    def commented(path: Path, field: pa.Field) -> pa.Field:
+    def with_comment(path: Path, field: pa.Field) -> pa.Field:
         return field.with_metadata({_KEY: comments[path].encode()}) if path in comments else field
 
-    return pa.schema(_each(schema, (), commented)) if comments else schema
+    return pa.schema(_each(schema, (), with_comment)) if comments else schema
 
 
 def _each(

@@ -627,8 +627,8 @@ def _field(field: pa.Field, number: int, known: Mapping[str, Any], ids: _Ids) ->
     if (described := descriptor(field.type)) is not None:
         raise UnsupportedError(
             f"Column {field.name!r} is {described}, which versions of a schema (schema on read) cannot"
-            " have, as in"
-            " Hudi. Add columns without them; for other names or another order, copy the rows to a new table."
+            " have, as in Hudi. Add columns without them; for other names or another order, copy the rows to"
+            " a new table."
         )
     kind = _type(field.type, known.get("type"), ids)
     entry = {"id": number, "name": field.name, "optional": field.nullable, "type": kind}

@@ -242,8 +242,8 @@ def _after(before: _Columns, changes: Sequence[ColumnChange], config: TableConfi
         history = now.history
         if history is not None:
             renamed = {change.path: change.name} if change.kind is ChangeKind.RENAME else {}
-            comments = {change.path: change.comment} if change.kind is ChangeKind.COMMENT else {}
-            history = evolved_history(history, _full(schema, config), time, renamed, comments)
+            commented = {change.path: change.comment} if change.kind is ChangeKind.COMMENT else {}
+            history = evolved_history(history, _full(schema, config), time, renamed, commented)
         now = _Columns(schema, comments, history)
     if now == before:
         raise InvalidError("The table has these columns already. There is nothing to change.")
