@@ -207,3 +207,30 @@ def test_a_commit_is_flushed_before_the_metadata_table_is_compacted(version: int
             compactions += 1
             assert completed < flushed
     assert compactions
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_compaction_is_flushed_in_the_metadata_table_before_files_of_it(
+    version: int, tmp_path: Path
+) -> None:
+    """It runs again at its instant after a power cut, and a file of the first run must not count then."""
+    root = tmp_path / "table"
+    files = Recorder(str(root))
+    storage = FaultyStorage(LocalStorage(root, files=files), 1 << 60)
+    kind = next(each for each in KINDS if str(each) == f"v{version}-mor-bucket")
+    world = World.create(kind, storage.spec.uri)
+    table = world.table(storage)
+    world.write(table, "upsert", (0, 1))
+    world.write(table, "upsert", (0, 1))
+    before = len(files.events)
+    assert table.services.compact(options=dict(kind.options))
+    begun, flushed, written = -1, -1, 0
+    for at, event in enumerate(files.events[before:]):
+        names = [path.rpartition("/")[2] for path, number in event.names if number is not None]
+        if f"{root}/.hoodie/metadata/.hoodie" in event.folder:
+            flushed = at if event.call is Call.FLUSH_FOLDER else flushed
+            begun = at if any(name.endswith(".deltacommit.inflight") for name in names) else begun
+        elif event.folder == f"{root}/.hoodie/metadata/files" and any(".log." in name for name in names):
+            written += 1
+            assert begun < flushed
+    assert written

@@ -67,7 +67,7 @@ from drawstring.metadata.table import (
     open_metadata_table,
 )
 from drawstring.metadata.writer import EncodedDelta, MetadataWriter
-from drawstring.model.commit import CommitMetadata, WriterFacts
+from drawstring.model.commit import CommitMetadata, WriteOperation, WriterFacts
 from drawstring.model.files import join_path, parse_data_file
 from drawstring.model.instant import WRITE_ACTIONS, Action, Instant
 from drawstring.model.plans import IndexPlan
@@ -214,6 +214,9 @@ def has_files(storage: Storage, partition: str, requested: str | None) -> bool:
     return requested is not None and any(each is not None and each.instant == requested for each in files)
 
 
+_WITH_PLAN: Final = frozenset({WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.CLUSTER})
+"""Operations that run again, at the same instant, after a crash."""
+
 _RESIZING: Final = (Action.CLUSTERING, Action.REPLACE_COMMIT)
 """Actions of an instant that resizes buckets."""
 
@@ -274,7 +277,9 @@ class MetadataMaintainer:
             added = _added_columns(change)
             maintainers = with_columns(maintainers_of(kept), added).values()
             changes = (each for maintainer in maintainers for each in maintainer.changes(change))
-            done = self._writer.commit(instant, content, changes, encoded if kept == [FILES] else None)
+            known = encoded if kept == [FILES] else None
+            has_plan = change.commit is None or change.commit.operation in _WITH_PLAN
+            done = self._writer.commit(instant, content, changes, known, has_plan=has_plan)
             self._check_complete(timeline)
             if done is not None:
                 self._discard_if_late(instant, done)
@@ -503,7 +508,7 @@ class MetadataMaintainer:
             change = TableChange(self.storage, config, self.clock, instant)
             changes = changes.joined(forgotten_files(change.metadata, undone.instant))
         if changes.files:
-            self._writer.commit(instant, content, [changes.in_group()])
+            self._writer.commit(instant, content, [changes.in_group()], has_plan=True)
 
     def _change_of(
         self, config: TableConfig, instant: Instant, content: bytes, held: Mapping[str, WriterFacts]

@@ -533,6 +533,8 @@ class MetadataWriter:
         content: bytes,
         changes: Iterable[GroupChange],
         encoded: EncodedDelta | None = None,
+        *,
+        has_plan: bool,
     ) -> Instant | None:
         """Write the delta commit of an instant that is about to complete in the table.
 
@@ -541,6 +543,9 @@ class MetadataWriter:
             content: content of its completed file.
             changes: what the instant changes, at most one change for each file group.
             encoded: the delta commit, if it was encoded of the same content; then the changes are not read.
+            has_plan: whether the instant runs a plan, so that it runs again after a crash. Then its name is
+                flushed before its files: a power cut could keep a file and not the name, and the second run
+                would make the file count, which lists files of the first one.
 
         Returns:
             The delta commit; None if another process had written it.
@@ -552,7 +557,7 @@ class MetadataWriter:
         digest = _digest(content)
         if self.config.rules.names_logs_by_slice:
             self.take_back_services(self.store.load())  # what they plan would lack this delta commit
-        begun = self._begin(instant.requested, digest)
+        begun = self._begin(instant.requested, digest, is_flushed=has_plan)
         if begun is None:
             return None
         if encoded is not None and (encoded.of, encoded.config) == (content, self.config):
@@ -649,7 +654,7 @@ class MetadataWriter:
         """Make the folder of a partition of the metadata table."""
         ensure_partition_metadata(self.storage, partition, requested)
 
-    def _begin(self, requested: str, digest: str) -> tuple[Instant, Fence | None] | None:
+    def _begin(self, requested: str, digest: str, *, is_flushed: bool) -> tuple[Instant, Fence | None] | None:
         """Put the delta commit on the timeline, or take it over; None if it is complete."""
         known = _find(self.store.load(), Action.DELTA_COMMIT, requested)
         if known is not None and known.is_completed:
@@ -659,14 +664,17 @@ class MetadataWriter:
             known = None
         if known is None:
             try:
-                return self.begin(Action.DELTA_COMMIT, requested), None
+                begun = self.begin(Action.DELTA_COMMIT, requested)
+                if is_flushed:
+                    self.store.flush()
+                return begun, None
             except ConflictError:  # another process has just begun it
                 if _find(self.store.load(), Action.DELTA_COMMIT, requested) is None:
                     raise
-                return self._begin(requested, digest)
+                return self._begin(requested, digest, is_flushed=is_flushed)
         fence = self.store.fence(known)
         if isinstance(fence, Instant):
-            return self._begin(requested, digest)
+            return self._begin(requested, digest, is_flushed=is_flushed)
         self.delete_files(known)
         if known.state is State.REQUESTED:
             known = self.store.start(known, is_flushed=False)
