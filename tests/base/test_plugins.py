@@ -110,7 +110,7 @@ def write_lance(folder: Path) -> object:
         ("sqlalchemy", "jdbc", ingest("JdbcSource")),
         ("boto3", "glue", lambda _: drawstring.catalog("glue")),
         ("pymetastore.hive_metastore", "hive", lambda _: drawstring.catalog("thrift://localhost:1")),
-        ("lance", "lance", write_lance),
+        ("lance.file", "lance", write_lance),
     ],
 )
 def test_a_missing_library_is_answered_with_the_extra_that_installs_it(

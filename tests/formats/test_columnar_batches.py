@@ -54,13 +54,17 @@ def test_wide_rows_come_in_small_batches(ending: str, tmp_path: Path) -> None:
 def test_a_stripe_with_all_rows_is_not_decoded_at_once(tmp_path: Path) -> None:
     path = tmp_path / "a.orc"
     write(path, rows())
-    with with_limits(batch_bytes=BATCH_BYTES):
-        before = pa.total_allocated_bytes()
-        largest = 0
+
+    def most_bytes() -> int:
+        before, most = pa.total_allocated_bytes(), 0
         for batch in read_base(open_storage(tmp_path), "a.orc", Selection(["text", "number"])):
-            largest = max(largest, pa.total_allocated_bytes() - before)
+            most = max(most, pa.total_allocated_bytes() - before)
             assert batch.num_rows
-    assert 0 < largest <= 3 * BATCH_BYTES
+        return most
+
+    with with_limits(batch_bytes=BATCH_BYTES):
+        # The least of three: threads that other tests left may allocate meanwhile.
+        assert 0 < min(most_bytes() for _ in range(3)) <= 3 * BATCH_BYTES
 
 
 @pytest.mark.parametrize("ending", ["orc", "lance"])

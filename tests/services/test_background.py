@@ -62,7 +62,7 @@ def test_a_process_that_ends_says_what_it_leaves(tmp_path: Path) -> None:
         [sys.executable, "-c", ENDS_AT_ONCE, table.uri], capture_output=True, text=True, timeout=50
     )
     assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
-    assert f"a table service of {table.uri}" in ended.stderr and "wait_for_services()" in ended.stderr
+    assert f"a table service of {table.uri}" in ended.stderr and "table.services.wait()" in ended.stderr
     assert len(table.timeline.pending()) == 1
     assert table.services.compact()
     assert held(table) == [("a", "rome", 2, 2.0)]

@@ -258,7 +258,7 @@ def test_a_table_of_version_6_says_why_it_plans_no_index_and_what_to_do() -> Non
     with pytest.raises(UnsupportedError) as told:
         table.indexes.schedule("record_index")
     assert "in tables of version 8 and later only, and the table has version 6" in str(told.value)
-    assert "Create the index at once (`create_index`" in str(told.value)
+    assert "Create the index at once (`table.indexes.create`" in str(told.value)
     assert "drawstring versions upgrade" in str(told.value)
     assert not table.indexes.list()
     assert table.indexes.create("record_index").is_complete

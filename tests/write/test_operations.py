@@ -157,7 +157,7 @@ def test_rows_come_from_anything_that_speaks_arrow() -> None:
     table.upsert(rides(("d", "rome", 1, 1.0)).to_batches()[0])
     table.upsert(rides(("e", "rome", 1, 1.0)).to_reader())
     assert [row[0] for row in held(table)] == ["a", "b", "c", "d", "e"]
-    with pytest.raises(InvalidError, match="Rows cannot be read from list"):
+    with pytest.raises(InvalidError, match="from_pylist"):
         table.upsert([{"id": "a"}])
 
 
