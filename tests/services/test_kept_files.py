@@ -1,4 +1,4 @@
-"""A user asks why a clean leaves a file, and is told each bound that retains it."""
+"""`kept_files` names each bound of a clean that retains a file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Compute as Java does on Arrow columns: string hashes and order, regular expressions, date patterns.
 
+`simple_class_name` takes the package off the name of a Java class.
+
 Strings: a `java.lang.String` is a sequence of UTF-16 code units. `hashCode` is a polynomial in 31 over them
 modulo 2^32. `compareTo` compares them, so that a character above U+FFFF (a pair of units from U+D800 on)
 sorts before U+E000.
@@ -404,3 +406,8 @@ def _field(token: Token, pattern: str, known: frozenset[str]) -> Token:
             f" {''.join(sorted(known))}."
         )
     return token
+
+
+def simple_class_name(name: str | None) -> str:
+    """Return the name of a class without its package; an empty one for None."""
+    return (name or "").rpartition(".")[2]

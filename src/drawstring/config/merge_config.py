@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from drawstring.base.errors import CorruptTableError, InvalidError, UnsupportedError
+from drawstring.base.java_compat import simple_class_name
 from drawstring.config.payload_classes import (
     COMMIT_TIME_STRATEGY,
     EVENT_TIME_STRATEGY,
@@ -21,7 +22,6 @@ from drawstring.config.payload_classes import (
     MergeMode,
     MergeRule,
     payload_class,
-    simple_name,
 )
 from drawstring.config.table_types import registered_merger
 from drawstring.model.table_version import VersionRules
@@ -121,7 +121,7 @@ def _mode_of_payload(class_name: str) -> MergeMode:
     known = payload_class(class_name)
     if known is not None:
         return known.code.mode
-    simple = simple_name(class_name)
+    simple = simple_class_name(class_name)
     if registered_merger(class_name, simple) is None:
         usable = ", ".join(each.name for each in PAYLOAD_CLASSES.values() if each.stored)
         raise UnsupportedError(

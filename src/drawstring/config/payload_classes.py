@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from drawstring.base.java_compat import simple_class_name
+
 PAYLOAD_PACKAGE: Final = "org.apache.hudi.common.model."
 DELETE_FIELD: Final = "hoodie.payload.delete.field"
 DELETE_MARKER: Final = "hoodie.payload.delete.marker"
@@ -171,14 +173,9 @@ PAYLOAD_CLASSES: Final[Mapping[str, PayloadClass]] = {
 """The payload classes of Hudi's, by their simple names."""
 
 
-def simple_name(class_name: str) -> str:
-    """Return the name of a class without its package."""
-    return class_name.rpartition(".")[2]
-
-
 def payload_class(class_name: str | None) -> PayloadClass | None:
     """Return the entry of a payload class, named in full or without the package; None for others."""
-    return PAYLOAD_CLASSES.get(simple_name(class_name or ""))
+    return PAYLOAD_CLASSES.get(simple_class_name(class_name))
 
 
 def built_in_rule(name: str) -> str | None:
@@ -192,7 +189,7 @@ def built_in_rule(name: str) -> str | None:
     """
     if known := payload_class(name):
         return f"The payload class {known.name} merges by a rule of its own"
-    if simple_name(name) == EMPTY_PAYLOAD:
+    if simple_class_name(name) == EMPTY_PAYLOAD:
         return f"A write with the payload class {EMPTY_PAYLOAD} deletes its rows"
     if name in STRATEGY_MODES:
         return f"The merge strategy {name} is {STRATEGY_MODES[name]}"

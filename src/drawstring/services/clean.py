@@ -48,7 +48,7 @@ from typing import Final
 
 from drawstring.base.clock import Clock, Stopwatch
 from drawstring.base.errors import CorruptTableError
-from drawstring.config.keys.services import Cleaning
+from drawstring.config.keys.services import CLEAN_WINDOW, Cleaning
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table_config import TableConfig
 from drawstring.filegroups.file_system_view import FileGroupView
@@ -163,16 +163,22 @@ class ReaderNeeds:
     """What readers need.
 
     Attributes:
-        first: requested time of the first write whose files and instant must stay; None for none.
+        by_reader: the requested time of the first write that a reader needs, and the name of its hold, or of
+            the option that keeps a window.
         is_asked: whether there is any hold, including those that are over, or a window.
         over: holds that are over.
         has_scan: whether a scan needs the timeline unchanged.
     """
 
-    first: str | None = None
+    by_reader: tuple[tuple[str, str], ...] = ()
     is_asked: bool = False
     over: tuple[HoldFile, ...] = ()
     has_scan: bool = False
+
+    @property
+    def first(self) -> str | None:
+        """The requested time of the first write whose files and instant must stay; None for none."""
+        return min((first for first, _ in self.by_reader), default=None)
 
     def needs_earlier_than(self, other: ReaderNeeds) -> bool:
         """Return whether readers need an earlier write than in another result."""
@@ -194,12 +200,14 @@ def reader_needs(
     files = Holds(context.storage, context.clock, context.ids).files()
     over = tuple(each for each in files if each.hold.is_over(now_ms))
     active = [each.hold for each in files if each not in over]
-    positions = [each.position for each in active]
+    readers = [(each.position, each.name) for each in active]
     if cleaning.window_minutes:
-        positions.append(instant_time(now_ms - cleaning.window_minutes * _MINUTE_MS, config.timezone))
-    firsts = [first for position in positions if (first := timeline.first_after(position)) is not None]
+        since = instant_time(now_ms - cleaning.window_minutes * _MINUTE_MS, config.timezone)
+        readers.append((since, CLEAN_WINDOW))
+    firsts = ((timeline.first_after(position), name) for position, name in readers)
+    by_reader = tuple((first, name) for first, name in firsts if first is not None)
     has_scan = any(each.is_scan for each in active)
-    return ReaderNeeds(min(firsts, default=None), bool(positions or over), over, has_scan)
+    return ReaderNeeds(by_reader, bool(readers or over), over, has_scan)
 
 
 def drop_expired_holds(context: TableContext, needed: ReaderNeeds) -> None:

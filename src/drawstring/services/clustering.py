@@ -36,8 +36,9 @@ from drawstring.base.errors import (
     MissingFileError,
     UnsupportedError,
 )
+from drawstring.base.java_compat import simple_class_name
 from drawstring.config.keys.concurrency import FailedWrites
-from drawstring.config.keys.services import BASE_FILES, RESIZING, Layout, simple_class_name
+from drawstring.config.keys.services import BASE_FILES, RESIZING, Layout
 from drawstring.config.options.write_options import WriteOptions
 from drawstring.config.table.storage_layout import LSM_TREE, STORAGE_LAYOUT
 from drawstring.config.table_config import TableConfig

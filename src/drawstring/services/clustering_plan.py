@@ -24,6 +24,7 @@ from typing import Final
 
 from drawstring.base.clock import Ids
 from drawstring.base.errors import InvalidError
+from drawstring.base.java_compat import simple_class_name
 from drawstring.config.keys.services import (
     BASE_FILES,
     RECENT_DAYS,
@@ -32,7 +33,6 @@ from drawstring.config.keys.services import (
     Clustering,
     Layout,
     PartitionFilter,
-    simple_class_name,
 )
 from drawstring.config.keys.sizing import Sizing
 from drawstring.config.options.write_options import WriteOptions

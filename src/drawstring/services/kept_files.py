@@ -1,7 +1,7 @@
 """Tell why a clean leaves files: for each file the bound of the clean that it stays for.
 
-A clean deletes what no bound retains (`clean`). Here each slice meets the bounds one by one, so that a file
-has a row for each bound that alone would retain it:
+A clean deletes the files that no bound retains (`clean`). This module compares each slice with each bound. A
+file has a row for each bound that alone would retain it:
 
     s1 < pending instant < s2 < s3 < policy's earliest instant retained <= s4
 
@@ -26,6 +26,7 @@ from drawstring.model.plans import CleanPolicy
 from drawstring.services.clean import (
     CleanFacts,
     CleanPlanner,
+    ReaderNeeds,
     capped,
     cutoff_of,
     earliest_by_policy,
@@ -35,8 +36,6 @@ from drawstring.services.clean import (
 )
 from drawstring.timeline.properties import load_config
 from drawstring.timeline.store import TimelineStore
-from drawstring.timeline.timeline import instant_time
-from drawstring.txn.holds import Holds
 from drawstring.txn.table_context import TableContext
 
 KEPT_FILES: Final = pa.schema(
@@ -140,7 +139,6 @@ def _files(file_slice: FileSlice) -> list[FileStatus]:
 _LATEST: Final = _Bound(KeptBy.LATEST)
 _FILTERED: Final = _Bound(KeptBy.PARTITION_FILTER)
 _NOT_CHECKED: Final = _Bound(KeptBy.NOT_CHECKED, None, "hoodie.clean.incremental.enabled")
-_WINDOW: Final = "drawstring.clean.window.minutes"
 _LIMIT: Final = "hoodie.clean.max.commits.to.clean"
 
 
@@ -161,7 +159,7 @@ def kept_files(context: TableContext, options: WriteOptions) -> pa.Table:
     plan = None if facts is None else planner.plan(facts, needed)
     deleted = {path for paths in plan.files.values() for path in paths} if plan else set()
     view = context.view(config, planner.timeline, store)
-    bounds = _bounds(planner, view, needed.first, facts)
+    bounds = _bounds(planner, view, needed, facts)
     rows: list[tuple[str, str, int, str, str | None, str | None]] = []
     for partition in view.listing.partitions():
         is_covered = not options.cleaning.has_filter or options.cleaning.covers(partition)
@@ -182,7 +180,7 @@ def kept_files(context: TableContext, options: WriteOptions) -> pa.Table:
 
 
 def _bounds(
-    planner: CleanPlanner, view: FileGroupView, needed: str | None, facts: CleanFacts | None
+    planner: CleanPlanner, view: FileGroupView, needed: ReaderNeeds, facts: CleanFacts | None
 ) -> _Bounds:
     timeline, cleaning = planner.timeline, planner.cleaning
     saved: dict[tuple[str, str], list[_Bound]] = defaultdict(list)
@@ -190,7 +188,7 @@ def _bounds(
         for partition, names in savepoint.files.items():
             for name in names:
                 saved[partition, name].append(_Bound(KeptBy.SAVEPOINT, time))
-    holds = _held(planner, needed)
+    holds = [_Bound(KeptBy.HOLD, first, name) for first, name in needed.by_reader]
     if cleaning.policy == CleanPolicy.VERSIONS:
         policy, others = _Bound(KeptBy.POLICY, None, cleaning.policy), holds
         plans = (
@@ -206,26 +204,9 @@ def _bounds(
     cutoff = cutoff_of(cleaning, planner.context.clock, planner.config)
     earliest = earliest_by_policy(timeline, cleaning, cutoff)
     policy = _Bound(KeptBy.POLICY, earliest.requested if earliest else None, cleaning.policy)
-    others = list(holds)
+    others = holds
     if (pending := first_pending(timeline)) is not None:
         others.append(_Bound(KeptBy.PENDING, pending.requested, str(pending.action)))
     if facts is not None and (limit := capped(facts, cleaning, earliest)) != earliest and limit:
         others.append(_Bound(KeptBy.COMMIT_LIMIT, limit.requested, _LIMIT))
     return _Bounds(policy, 0, others, saved, {}, view.replaced_groups())
-
-
-def _held(planner: CleanPlanner, needed: str | None) -> list[_Bound]:
-    """Return the bounds of the readers' holds, and of the window of running queries."""
-    if needed is None:
-        return []
-    context, timeline = planner.context, planner.timeline
-    now_ms = context.clock.now_ms()
-    holds = [each.hold for each in Holds(context.storage, context.clock, context.ids).files()]
-    named = [(each.position, each.name) for each in holds if not each.is_over(now_ms)]
-    if minutes := planner.cleaning.window_minutes:
-        named.append((instant_time(now_ms - minutes * _MINUTE_MS, planner.config.timezone), _WINDOW))
-    firsts = [(timeline.first_after(position), name) for position, name in named]
-    return [_Bound(KeptBy.HOLD, first, name) for first, name in firsts if first is not None]
-
-
-_MINUTE_MS: Final = 60_000

@@ -465,8 +465,7 @@ class TableServices(TableGroup):
             2
         """
         with self._calls.errors():
-            bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
-            parsed = self._calls.options("clean", options, retain_commits=retain_commits, **bounds)
+            parsed = self._clean_options(retain_commits, retain_versions, retain_hours, options)
             return clean.clean(self._calls.context, parsed) or CleanResult()
 
     def plan_clean(
@@ -497,8 +496,7 @@ class TableServices(TableGroup):
             True
         """
         with self._calls.errors():
-            bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
-            parsed = self._calls.options("clean", options, retain_commits=retain_commits, **bounds)
+            parsed = self._clean_options(retain_commits, retain_versions, retain_hours, options)
             return clean.plan_clean(self._calls.context, parsed)
 
     def kept_files(
@@ -533,8 +531,7 @@ class TableServices(TableGroup):
             {'latest version'}
         """
         with self._calls.errors():
-            bounds = {"retain_versions": retain_versions, "retain_hours": retain_hours}
-            parsed = self._calls.options("clean", options, retain_commits=retain_commits, **bounds)
+            parsed = self._clean_options(retain_commits, retain_versions, retain_hours, options)
             return kept_files.kept_files(self._calls.context, parsed)
 
     def expire_partitions(
@@ -846,6 +843,12 @@ class TableServices(TableGroup):
             True
         """
         return wait_for_background(self._calls.uri, timeout)
+
+    def _clean_options(
+        self, commits: int | None, versions: int | None, hours: int | None, options: Options
+    ) -> WriteOptions:
+        bounds = {"retain_versions": versions, "retain_hours": hours}
+        return self._calls.options("clean", options, retain_commits=commits, **bounds)
 
     def _run(
         self,

@@ -15,9 +15,13 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.java_compat import simple_class_name
 from drawstring.config.keys.sizing import MIB
 from drawstring.config.options.option import Kind, Option, class_names
 from drawstring.model.plans import CleanPolicy
+
+CLEAN_WINDOW: Final = "drawstring.clean.window.minutes"
+"""Option of the greatest duration of queries whose files a clean retains."""
 
 _MIN: Final = 20
 _MAX: Final = 30
@@ -260,7 +264,7 @@ CLEAN_OPTIONS: Final[tuple[Option, ...]] = (
         field="due_after_commits",
     ),
     Option(
-        "drawstring.clean.window.minutes",
+        CLEAN_WINDOW,
         "Longest duration of a query, in minutes: a clean retains the files that a query needs which began"
         " that long ago, however many commits there were since; 0 for no such guarantee.",
         kind=Kind.NUMBER,
@@ -381,11 +385,6 @@ class Clustering:
     def rejects_updates(self) -> bool:
         """Whether such writes are explicitly rejected, even if the index would allow them."""
         return simple_class_name(self.updates_strategy) == REJECT
-
-
-def simple_class_name(name: str | None) -> str:
-    """Return the name of a class without its package."""
-    return (name or "").rpartition(".")[2]
 
 
 _CLUSTERING_FIELD_PREFIX: Final = "clustering_"

@@ -11,6 +11,7 @@ from os.path import abspath
 from typing import Any, Final, Self
 
 from drawstring.base.errors import InvalidError, UnsupportedError
+from drawstring.base.java_compat import simple_class_name
 from drawstring.config.keys.concurrency import (
     CONCURRENCY_OPTIONS,
     FAILED_WRITES_OPTIONS,
@@ -78,7 +79,6 @@ from drawstring.config.payload_classes import (
     EMPTY_PAYLOAD,
     MergeMode,
     payload_class,
-    simple_name,
 )
 from drawstring.config.table.key_settings import settings_of_write
 from drawstring.config.table_config import TableConfig
@@ -309,7 +309,7 @@ def with_delete_operation(given: Given) -> Given:
         key
         for key, value in given.items()
         if OPTION_OF_KEY.get(key.lower()) is OPTION_OF_KEY[_PAYLOAD_KEY]
-        and simple_name(str(value)) == EMPTY_PAYLOAD
+        and simple_class_name(str(value)) == EMPTY_PAYLOAD
     ]
     if not empty:
         return given
@@ -572,7 +572,7 @@ def _payload(options: WriteOptions, config: TableConfig) -> tuple[tuple[str, str
 def _merging(class_name: str) -> str:
     """Return what the records of tables with a payload class merge by: a mode, or a class of its own."""
     known = payload_class(class_name)
-    return _A_MODE if known and known.is_plain else simple_name(class_name)
+    return _A_MODE if known and known.is_plain else simple_class_name(class_name)
 
 
 def _stored_merging(config: TableConfig) -> str:
