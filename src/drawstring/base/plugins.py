@@ -84,26 +84,32 @@ def is_custom(plugin: EntryPoint) -> bool:
     return plugin.value.partition(".")[0] != _PACKAGE
 
 
-def custom_fault(plugin: EntryPoint, kind: str, what: str) -> InvalidError:
+def custom_fault(plugin: EntryPoint, kind: str, what: str, instead: str = "") -> InvalidError:
     """Return the error of a plug-in of others that does not do its work.
 
     Args:
         plugin: the plug-in.
         kind: what it is, as in "source".
         what: what it did.
+        instead: what to do instead of mending it; to choose another plug-in of the kind by default.
     """
     return InvalidError(
-        f"The {kind} {plugin.name!r}, which is {plugin.value}, {what}. Mend it or its options, or choose"
-        f" another {kind}."
+        f"{plugin_subject(plugin, kind)} {what}. Mend it or its options, or"
+        f" {instead or f'choose another {kind}'}."
     )
+
+
+def plugin_subject(plugin: EntryPoint, kind: str) -> str:
+    """Return the begin of a sentence about a plug-in, as in `The source 'x', which is module:Class,`."""
+    return f"The {kind} {plugin.name!r}, which is {plugin.value},"
 
 
 @contextmanager
 def custom_faults(plugin: EntryPoint, kind: str, what: str) -> Iterator[None]:
-    """Report foreign errors of a plug-in of others under its name; errors of drawstring stay what they are.
+    """Turn foreign errors of a user's plug-in into InvalidError that names it; pass on errors of drawstring.
 
     Args:
-        plugin: the plug-in. A plug-in of drawstring raises its errors itself.
+        plugin: the plug-in. Errors of those of drawstring pass unchanged.
         kind: what it is, as in "source".
         what: what it did if the block fails.
 

@@ -87,7 +87,7 @@ def _unknown_source(name: str) -> InvalidError:
 
 
 class _CustomSource(SourceProvider):
-    """A provider of a user's own, whose faults are reported under its name.
+    """Wrap a source provider of a user, and name it in its faults.
 
     Args:
         entry: its entry point.

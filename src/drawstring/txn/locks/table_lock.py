@@ -38,7 +38,7 @@ from drawstring.base.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from drawstring.base.plugins import find_plugin, load_plugin, plugin_names
+from drawstring.base.plugins import custom_fault, find_plugin, load_plugin, plugin_names, plugin_subject
 from drawstring.config.keys.concurrency import HUDI_CLASSES, LOCK_PROVIDER, LockSettings, ProviderName
 from drawstring.storage.protocol import LOCK_FOLDER, Storage
 from drawstring.txn.locks.file_lock import FileLock, FileQueue, InProcessLock, hudi_file_lock
@@ -164,6 +164,8 @@ def _lease(storage: Storage, clock: Clock, ids: Ids, settings: LockSettings) -> 
     return LeaseLock(storage, clock, ids, renew_seconds, lease_ms=lease_ms)
 
 
+_KIND: Final = "lock provider"
+
 _PROVIDERS: Final[Mapping[ProviderName, LockProvider]] = {
     ProviderName.IN_PROCESS: _in_process,
     ProviderName.FILE_SYSTEM: hudi_file_lock,
@@ -179,7 +181,7 @@ def _known_provider(name: ProviderName) -> LockProvider:
 
 
 class _CustomLock:
-    """A lock of a user's own, whose foreign errors are told as the protocol of locks has them.
+    """Wrap a lock of a user, and turn its foreign errors into those of the protocol of locks.
 
     Args:
         lock: the lock.
@@ -231,7 +233,7 @@ class _CustomLock:
 
 
 class _CustomProvider:
-    """A provider of a user's own, whose faults are told under its name.
+    """Wrap a lock provider of a user, and name it in its faults.
 
     Args:
         entry: its entry point.
@@ -261,17 +263,11 @@ class _CustomProvider:
         missing = [method for method in _METHODS if not callable(getattr(lock, method, None))]
         if missing:
             raise self._fault(f"made a lock without {', '.join(missing)}", None)
-        return _CustomLock(lock, self._subject, storage.spec.uri)
-
-    @property
-    def _subject(self) -> str:
-        return f"The lock provider {self._entry.name!r}, which is {self._entry.value},"
+        return _CustomLock(lock, plugin_subject(self._entry, _KIND), storage.spec.uri)
 
     def _fault(self, what: str, error: Exception | None) -> InvalidError:
         cause = "" if error is None else f" ({type(error).__name__}: {error})"
-        return InvalidError(
-            f"{self._subject} {what}{cause}. Mend it or its options, or name another one in {LOCK_PROVIDER}."
-        )
+        return custom_fault(self._entry, _KIND, f"{what}{cause}", f"name another one in {LOCK_PROVIDER}")
 
 
 def _custom_provider(name: str) -> LockProvider:
