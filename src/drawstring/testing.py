@@ -28,7 +28,7 @@ def context_of(table: Table) -> TableContext:
 
 @contextmanager
 def with_limits(**changes: Any) -> Iterator[None]:
-    """Set limits of this process during a `with` block, so that a few rows are met by what is for many.
+    """Set limits of this process during a `with` block: a few rows then take the paths of many rows.
 
     For all threads, and not for workers in other processes.
 

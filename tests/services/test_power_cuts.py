@@ -11,6 +11,7 @@ import pytest
 from drawstring.config.options.write_options import options_of
 from drawstring.formats.metadata.archive import ArchivedInstantRow
 from drawstring.storage.local import LocalStorage
+from drawstring.table import Table
 from drawstring.timeline.archive.lsm import LsmTimeline, LsmTimelineWriter
 from tests.support.combinations import others_long
 from tests.support.faults import stride
@@ -185,18 +186,21 @@ def test_the_model_brings_back_what_was_deleted_until_that_is_flushed(tmp_path: 
     assert set(_left(recorder, CUTS[1])) == {"two", "three"}
 
 
+def recorded(kind: str, root: Path) -> tuple[World, Table, Recorder]:
+    """Create a table whose calls of the file system are noted."""
+    files = Recorder(str(root))
+    storage = FaultyStorage(LocalStorage(root, files=files), 1 << 60)
+    world = World.create(next(each for each in KINDS if str(each) == kind), storage.spec.uri)
+    return world, world.table(storage), files
+
+
 @pytest.mark.parametrize("version", [6, 9])
 def test_a_commit_is_flushed_before_the_metadata_table_is_compacted(version: int, tmp_path: Path) -> None:
     """Otherwise a power cut could take the commit back, and the new base file would list its files."""
-    root = tmp_path / "table"
-    files = Recorder(str(root))
-    storage = FaultyStorage(LocalStorage(root, files=files), 1 << 60)
-    kind = next(each for each in KINDS if str(each) == f"v{version}-cow-simple")
-    world = World.create(kind, storage.spec.uri)
-    table = world.table(storage)
+    world, table, files = recorded(f"v{version}-cow-simple", tmp_path / "table")
     for key in range(4):
         world.write(table, "upsert", (key,), **{"hoodie.metadata.compact.max.delta.commits": "2"})
-    timeline = f"{root}/{table.config.timeline_folder}"
+    timeline = f"{files.root}/{table.config.timeline_folder}"
     completed, flushed, compactions = -1, -1, 0
     for at, event in enumerate(files.events):
         names = [path.rpartition("/")[2] for path, number in event.names if number is not None]
@@ -214,23 +218,19 @@ def test_a_compaction_is_flushed_in_the_metadata_table_before_files_of_it(
     version: int, tmp_path: Path
 ) -> None:
     """It runs again at its instant after a power cut, and a file of the first run must not count then."""
-    root = tmp_path / "table"
-    files = Recorder(str(root))
-    storage = FaultyStorage(LocalStorage(root, files=files), 1 << 60)
-    kind = next(each for each in KINDS if str(each) == f"v{version}-mor-bucket")
-    world = World.create(kind, storage.spec.uri)
-    table = world.table(storage)
+    world, table, files = recorded(f"v{version}-mor-bucket", tmp_path / "table")
     world.write(table, "upsert", (0, 1))
     world.write(table, "upsert", (0, 1))
     before = len(files.events)
-    assert table.services.compact(options=dict(kind.options))
+    assert table.services.compact(options=dict(world.kind.options))
+    listed = f"{files.root}/.hoodie/metadata/files"
     begun, flushed, written = -1, -1, 0
     for at, event in enumerate(files.events[before:]):
         names = [path.rpartition("/")[2] for path, number in event.names if number is not None]
-        if f"{root}/.hoodie/metadata/.hoodie" in event.folder:
+        if f"{files.root}/.hoodie/metadata/.hoodie" in event.folder:
             flushed = at if event.call is Call.FLUSH_FOLDER else flushed
             begun = at if any(name.endswith(".deltacommit.inflight") for name in names) else begun
-        elif event.folder == f"{root}/.hoodie/metadata/files" and any(".log." in name for name in names):
+        elif event.folder == listed and any(".log." in name for name in names):
             written += 1
             assert begun < flushed
     assert written

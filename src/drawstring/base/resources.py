@@ -209,10 +209,10 @@ class TemporaryFolder:
     def __init__(self, purpose: str, above: str | None = None) -> None:
         self.path = tempfile.mkdtemp(prefix=f"{_PREFIX}{purpose}-", dir=above)
         self.drop = weakref.finalize(self, _delete, self.path, _locked(self.path))
-        above = os.path.dirname(self.path)
-        if above not in _folders_checked:
-            _folders_checked.add(above)
-            _delete_stale_folders(above, os.stat(self.path).st_mtime)
+        parent = os.path.dirname(self.path)
+        if parent not in _folders_checked:
+            _folders_checked.add(parent)
+            _delete_stale_folders(parent, os.stat(self.path).st_mtime)
 
 
 def _opened(path: str) -> int:

@@ -31,7 +31,7 @@ def pluralize(count: int, noun: str) -> str:
 
 
 def address_without_secrets(url: str) -> str:
-    """Return an address without user, password and query, any of which may be secret."""
+    """Return an address without user, password and query: each of them may be a secret."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 

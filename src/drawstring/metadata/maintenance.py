@@ -565,7 +565,7 @@ class MetadataMaintainer:
 
 
 def summarized_columns(storage: Storage, config: TableConfig) -> tuple[str, ...]:
-    """Return the columns of which a table has statistics in its metadata table.
+    """Return the columns that have statistics in the metadata table.
 
     Args:
         storage: the table's files.

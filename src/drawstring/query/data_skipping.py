@@ -162,8 +162,9 @@ def expression_conditions(
         CorruptTableError: the definitions of the indexes are damaged.
     """
     storage, config = table
-    has_indexes = sql is not None and any(name.startswith(EXPRESSION_INDEX_PREFIX) for name in metadata.ready)
-    for index in defined_indexes(storage, metadata) if has_indexes else []:
+    ready = () if sql is None else metadata.ready
+    names = [name for name in ready if name.startswith(EXPRESSION_INDEX_PREFIX)]
+    for index in defined_indexes(storage, names) if names else ():
         derived = derived_column(index, schema, config)
         found = None if isinstance(derived, str) else with_derived_column(str(sql), schema, derived)
         if found is not None:

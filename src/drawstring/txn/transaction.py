@@ -229,7 +229,7 @@ def lock_table(context: TableContext, locking: LockSettings) -> Iterator[LockedT
 def lost_to_archiving(store: TimelineStore, folder: str) -> Iterator[None]:
     """Tell timeline files that an archiver is taking away without the table lock from files that are lost.
 
-    An archiver deletes what it has archived without the lock, and perhaps much later if it stood still.
+    An archiver deletes archived files without the lock. If it stood still, it may delete them much later.
 
     Args:
         store: of the timeline; the caller holds the table lock.

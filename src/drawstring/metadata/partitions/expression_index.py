@@ -104,7 +104,6 @@ from drawstring.metadata.table import (
     KEY,
     NAME_HASH_CHARS,
     Kind,
-    MetadataTable,
     name_hash,
     record_schema,
 )
@@ -786,18 +785,17 @@ def is_indexable(index: ExpressionIndex, schema: pa.Schema, config: TableConfig)
     return index.result_type(schema.field(index.column).type) is not None
 
 
-def defined_indexes(storage: Storage, metadata: MetadataTable) -> list[ExpressionIndex]:
-    """Return the expression indexes of a table that can be used.
+def defined_indexes(storage: Storage, names: Sequence[str]) -> list[ExpressionIndex]:
+    """Return those of the expression indexes of a table that can be used.
 
     Args:
         storage: the table's files.
-        metadata: the metadata table.
+        names: of the indexes, which are ready.
 
     Raises:
         CorruptTableError: the definitions are damaged.
     """
-    names = [name for name in metadata.ready if name.startswith(EXPRESSION_INDEX_PREFIX)]
-    known = definitions(storage) if names else {}
+    known = definitions(storage)
     found = (ExpressionIndex.of(known.get(name, {})) for name in names)
     return [each for each in found if each is not None]
 

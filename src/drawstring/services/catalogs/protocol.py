@@ -61,7 +61,7 @@ class Catalog(Protocol):
         ...
 
     def add(self, table: CatalogTable, partitions: Iterable[CatalogPartition]) -> None:
-        """Add partitions; those that are there stay."""
+        """Add partitions, beside those that the catalog has."""
         ...
 
     def drop(self, table: CatalogTable, values: Iterable[tuple[str, ...]]) -> None:

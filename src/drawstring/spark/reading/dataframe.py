@@ -114,7 +114,7 @@ class NativeFile:
 
 
 def _with_values(files: Sequence[NativeFile]) -> list[NativeFile]:
-    """Return files with the values of the partition columns, and null for those that are null in all rows.
+    """Add the values of the partition columns to files; a column that is null in all rows of a file is None.
 
     A column has to have a value in one of the paths, or be null in all of them. Few footers are asked.
     """
